@@ -1,0 +1,1 @@
+"""What is checked: reference implementations and adapters to real engines."""

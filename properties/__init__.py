@@ -1,0 +1,1 @@
+"""Evidence about deterministic behaviour: traces, strategies, rules and the tests that run them."""

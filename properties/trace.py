@@ -1,0 +1,205 @@
+"""Traces: plain data that says what was done to a cache, and their versioned JSON form.
+
+Operations name a live sequence by its index modulo the number of live sequences, in order of creation, so
+every sub-list of a trace is a legal trace: shrinking may drop any operation. An operation that needs a live
+sequence does nothing when there is none.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig
+
+SCHEMA = "tokenlaw.trace/1"
+
+Tokens = tuple[int, ...]
+
+
+class TraceError(ValueError):
+    """A trace that can't be read, or that a target can't run; the message says why and what to do."""
+
+
+class New(msgspec.Struct, frozen=True, tag_field="op", tag="new"):
+    """Admit a sequence with these prompt tokens, write it, commit it."""
+
+    tokens: Tokens
+    namespace: str = ""
+
+
+class Append(msgspec.Struct, frozen=True, tag_field="op", tag="append"):
+    """Append committed tokens to a sequence."""
+
+    sequence: int
+    tokens: Tokens
+
+
+class Fork(msgspec.Struct, frozen=True, tag_field="op", tag="fork"):
+    """Fork a sequence; the child becomes the last live sequence."""
+
+    sequence: int
+
+
+class Speculate(msgspec.Struct, frozen=True, tag_field="op", tag="speculate"):
+    """Schedule and write draft tokens, keep the first ``accepted`` (at most all of them)."""
+
+    sequence: int
+    drafts: Tokens
+    accepted: int
+
+
+class Rollback(msgspec.Struct, frozen=True, tag_field="op", tag="rollback"):
+    """Forget the last ``count`` tokens; more than the length, or a negative count, must raise."""
+
+    sequence: int
+    count: int
+
+
+class Free(msgspec.Struct, frozen=True, tag_field="op", tag="free"):
+    """Release a sequence."""
+
+    sequence: int
+
+
+class FreeAgain(msgspec.Struct, frozen=True, tag_field="op", tag="free_again"):
+    """Release the sequence that was released last once more: must raise or do nothing."""
+
+
+class Abort(msgspec.Struct, frozen=True, tag_field="op", tag="abort"):
+    """Schedule tokens, then release the sequence before anything is written.
+
+    With ``sequence`` None a new sequence is admitted for it; else the tokens are appended to that one.
+    """
+
+    tokens: Tokens
+    sequence: int | None = None
+    namespace: str = ""
+
+
+class Evict(msgspec.Struct, frozen=True, tag_field="op", tag="evict"):
+    """Drop up to ``count`` cached blocks that no sequence holds."""
+
+    count: int
+
+
+class Reset(msgspec.Struct, frozen=True, tag_field="op", tag="reset"):
+    """Make every cached block unreachable."""
+
+
+class SwapOut(msgspec.Struct, frozen=True, tag_field="op", tag="swap_out"):
+    """Move a sequence to the host tier; it stays live but can't be used until it is back."""
+
+    sequence: int
+
+
+class SwapIn(msgspec.Struct, frozen=True, tag_field="op", tag="swap_in"):
+    """Bring a swapped-out sequence back; the index counts the swapped-out sequences only."""
+
+    sequence: int
+
+
+class Reorder(msgspec.Struct, frozen=True, tag_field="op", tag="reorder"):
+    """Beam search: the live sequences continue the content of ``parents`` (indices modulo their number)."""
+
+    parents: tuple[int, ...]
+
+
+class Weights(msgspec.Struct, frozen=True, tag_field="op", tag="weights"):
+    """The weights changed: a new epoch."""
+
+
+class LateWrite(msgspec.Struct, frozen=True, tag_field="op", tag="late_write"):
+    """A step in flight lands late: append ``tokens``, release that sequence, admit ``prompt`` and write
+    it, and only then write the appended tokens of the released sequence.
+    """
+
+    sequence: int
+    tokens: Tokens
+    prompt: Tokens
+
+
+class Overflow(msgspec.Struct, frozen=True, tag_field="op", tag="overflow"):
+    """Append ``count`` tokens beyond the room that was reserved, without reserving: must raise."""
+
+    sequence: int
+    count: int
+
+
+class Attend(msgspec.Struct, frozen=True, tag_field="op", tag="attend"):
+    """Attend with a batch of these live sequences (indices modulo their number, repeats dropped)."""
+
+    sequences: tuple[int, ...]
+
+
+Operation = (
+    New
+    | Append
+    | Fork
+    | Speculate
+    | Rollback
+    | Free
+    | FreeAgain
+    | Abort
+    | Evict
+    | Reset
+    | SwapOut
+    | SwapIn
+    | Reorder
+    | Weights
+    | LateWrite
+    | Overflow
+    | Attend
+)
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """A configuration and a list of operations on one contract."""
+
+    operations: tuple[Operation, ...]
+    config: CacheConfig = CacheConfig()
+    contract: str = BLOCK_MANAGER
+    schema: str = SCHEMA
+
+
+def to_data(trace: Trace) -> dict[str, Any]:
+    """The trace as plain JSON data (dicts, lists, numbers, strings)."""
+    data: dict[str, Any] = msgspec.to_builtins(trace)
+    return data
+
+
+def save(trace: Trace, path: Path) -> None:
+    """Write the trace as indented JSON; the file appears whole or not at all."""
+    partial = path.with_suffix(path.suffix + ".partial")
+    partial.write_bytes(msgspec.json.format(msgspec.json.encode(trace), indent=2) + b"\n")
+    partial.replace(path)
+
+
+def load(path: Path) -> Trace:
+    """Read a trace.
+
+    Raises
+    ------
+    TraceError
+        The file is missing, damaged, or of another schema version.
+    """
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise TraceError(f"{path}: can't be read: {error.strerror}") from None
+    return decode(raw, str(path))
+
+
+def decode(raw: bytes, source: str) -> Trace:
+    """Decode the JSON form; ``source`` names it in errors."""
+    try:
+        data = msgspec.json.decode(raw)
+    except msgspec.DecodeError as error:
+        raise TraceError(f"{source}: not JSON: {error}") from None
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if schema != SCHEMA:
+        raise TraceError(f"{source}: schema {schema!r}; this version of tokenlaw reads {SCHEMA!r}")
+    try:
+        return msgspec.convert(data, Trace)
+    except msgspec.ValidationError as error:
+        raise TraceError(f"{source}: not a trace: {error}") from None

@@ -1,0 +1,130 @@
+"""Which optional capabilities exist, and how they are declared and probed."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from tokenlaw.spec.contracts import (
+    BLOCK_MANAGER,
+    KV_STORE,
+    PAGED_ATTENTION,
+    ContractError,
+    Implementation,
+)
+
+CAPABILITY_MEMBERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    BLOCK_MANAGER: {
+        "fork": ("fork",),
+        "rollback": ("rollback",),
+        "speculate": ("speculate", "accept"),
+        "commit": ("commit",),
+        "copies": ("pending_copies",),
+        "ref-counts": ("ref_count",),
+        "lengths": ("num_tokens",),
+        "prefix-cache": ("num_cached_tokens",),
+        "cached-keys": ("cached_key",),
+        "namespaces": (),
+        "evict": ("evict",),
+        "reset": ("reset_cache",),
+        "epochs": ("new_epoch",),
+        "window": ("window",),
+        "swap": ("swap_out", "swap_in"),
+        "in-flight": ("begin_step", "end_step"),
+    },
+    KV_STORE: {
+        "fork": ("fork",),
+        "rollback": ("rollback",),
+        "reorder": ("reorder",),
+        "reserve": ("reserve",),
+        "attend": ("attend",),
+        "any-batch": (),
+    },
+    PAGED_ATTENTION: {
+        "gqa": (),
+        "chunked-prefill": (),
+        "window": (),
+        "softcap": (),
+        "sinks": (),
+        "alibi": (),
+        "lse": (),
+        "poison": (),
+        "empty": (),
+        "strided": (),
+        "bitwise": (),
+        "merge": ("merge",),
+    },
+}
+"""Contract -> capability -> members that the built object must have; empty: can only be declared."""
+
+MANDATORY_MEMBERS: Mapping[str, tuple[str, ...]] = {
+    BLOCK_MANAGER: ("allocate", "append", "free", "block_table", "num_free_blocks"),
+    KV_STORE: ("allocate", "append", "read", "free"),
+    PAGED_ATTENTION: ("attend",),
+}
+
+
+PROBED_KEYWORDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    BLOCK_MANAGER: (("namespaces", "allocate", "namespace"),),
+    KV_STORE: (),
+    PAGED_ATTENTION: (
+        ("window", "attend", "window"),
+        ("softcap", "attend", "softcap"),
+        ("sinks", "attend", "sinks"),
+        ("alibi", "attend", "alibi_slopes"),
+        ("lse", "attend", "return_lse"),
+    ),
+}
+"""Contract -> (capability, method, keyword): a keyword in the method's signature shows the capability."""
+
+
+def check_mandatory(contract: str, built: Any, source: str) -> None:
+    """Raise `ContractError` unless the object has every mandatory member of the contract."""
+    missing = [name for name in MANDATORY_MEMBERS[contract] if not callable(getattr(built, name, None))]
+    if missing:
+        raise ContractError(
+            f"{source}: the {contract} factory returned {type(built).__name__}, which lacks "
+            f"{', '.join(missing)}; see tokenlaw.spec.contracts for the contract"
+        )
+
+
+def probe_capabilities(contract: str, built: Any) -> frozenset[str]:
+    """Capabilities that the object shows by its members and by the keywords of its methods."""
+    by_member = {
+        capability
+        for capability, members in CAPABILITY_MEMBERS[contract].items()
+        if members and all(hasattr(built, member) for member in members)
+    }
+    by_keyword = {
+        capability
+        for capability, method, keyword in PROBED_KEYWORDS[contract]
+        if keyword in inspect.signature(getattr(built, method)).parameters
+    }
+    return frozenset(by_member | by_keyword)
+
+
+def effective_capabilities(implementation: Implementation, contract: str, built: Any) -> frozenset[str]:
+    """Declared capabilities, or the probed ones where nothing is declared.
+
+    Raises
+    ------
+    ContractError
+        A mandatory member is missing, a declared capability is unknown, or its members are absent.
+    """
+    check_mandatory(contract, built, implementation.name)
+    declared = implementation.capabilities.get(contract)
+    if declared is None:
+        return probe_capabilities(contract, built)
+    for capability in sorted(declared):
+        members = CAPABILITY_MEMBERS[contract].get(capability)
+        if members is None:
+            known = ", ".join(CAPABILITY_MEMBERS[contract])
+            raise ContractError(
+                f"{implementation.name}: unknown {contract} capability {capability!r}; known: {known}"
+            )
+        missing = [member for member in members if not hasattr(built, member)]
+        if missing:
+            raise ContractError(
+                f"{implementation.name}: declares {contract} capability {capability!r} but "
+                f"{type(built).__name__} lacks {', '.join(missing)}"
+            )
+    return declared

@@ -1,0 +1,106 @@
+"""Verdicts, severities and the evidence that carries them.
+
+The lattice is that of Jepsen's checkers: one refutation outweighs everything, one unknown outweighs
+every pass, and what was not tested is never a pass.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class Verdict(StrEnum):
+    """What a check says about a claim. ``str(verdict)`` is the word that reports print."""
+
+    REFUTED = "refuted"
+    UNKNOWN = "unknown"
+    NOT_EXERCISED = "not exercised"
+    HOLDS = "holds"
+    NOT_SUPPORTED = "not supported"
+
+
+class Severity(StrEnum):
+    """How bad a violation is, worst first (``catalogue/kv.md`` section 9)."""
+
+    CROSS_SEQUENCE = "another sequence's content"
+    WRONG_CONTENT = "wrong content"
+    CRASH = "crash"
+    LEAK = "leak"
+    EFFICIENCY = "lost efficiency"
+
+
+_ORDER = (
+    Verdict.REFUTED,
+    Verdict.UNKNOWN,
+    Verdict.NOT_EXERCISED,
+    Verdict.HOLDS,
+    Verdict.NOT_SUPPORTED,
+)
+
+
+def overall(verdicts: Iterable[Verdict]) -> Verdict:
+    """Join verdicts: the first of refuted, unknown, not exercised, holds that occurs.
+
+    What is not supported changes nothing, but a run in which nothing at all was supported has no
+    evidence and is ``not exercised``.
+
+    >>> str(overall([Verdict.HOLDS, Verdict.NOT_SUPPORTED]))
+    'holds'
+    >>> str(overall([Verdict.HOLDS, Verdict.UNKNOWN, Verdict.REFUTED]))
+    'refuted'
+    >>> str(overall([Verdict.NOT_SUPPORTED]))
+    'not exercised'
+    """
+    worst = min(verdicts, key=_ORDER.index, default=Verdict.NOT_SUPPORTED)
+    return Verdict.NOT_EXERCISED if worst is Verdict.NOT_SUPPORTED else worst
+
+
+def exit_status(verdict: Verdict) -> int:
+    """Exit status of a run: 0 conforms, 1 refuted, 2 unknown or not exercised.
+
+    >>> exit_status(Verdict.HOLDS), exit_status(Verdict.REFUTED), exit_status(Verdict.UNKNOWN)
+    (0, 1, 2)
+    """
+    return {Verdict.HOLDS: 0, Verdict.REFUTED: 1}.get(verdict, 2)
+
+
+@dataclass(frozen=True)
+class Check:
+    """A claim that can be asked of an implementation.
+
+    Attributes
+    ----------
+    id : check id such as ``kv/content``; stable, used by ``--only`` and by reports.
+    rule : number of the invariant in ``docs/rules.md``, such as ``K1``.
+    title : the claim in one sentence.
+    contract : the contract it is asked of, such as ``block-manager``.
+    severity : what a violation means for the user of an engine.
+    needs : capabilities without which the claim is ``not supported``.
+    exercised_by : names of the events of which each must have happened, else ``not exercised``.
+    """
+
+    id: str
+    rule: str
+    title: str
+    contract: str
+    severity: Severity
+    needs: frozenset[str] = frozenset()
+    exercised_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The outcome of one check on one implementation; one row of the JSON report.
+
+    ``exercised`` counts the events behind the verdict, ``counterexample`` is plain JSON data (a trace,
+    or an attention case), ``message`` is complete: rule, place, expected, found, the trace in words.
+    """
+
+    check: Check
+    verdict: Verdict
+    exercised: Mapping[str, int] = field(default_factory=dict)
+    operations: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    counterexample: Mapping[str, Any] | None = None

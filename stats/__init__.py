@@ -1,0 +1,1 @@
+"""Evidence about probability laws (issue 3 fills this package)."""
