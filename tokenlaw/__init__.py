@@ -4,4 +4,57 @@ Public names are loaded on first use, so that importing the package (and startin
 needs neither torch nor hypothesis.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tokenlaw.api import (
+        Inconclusive,
+        Refuted,
+        check_block_manager,
+        check_kv_store,
+        check_paged_attention,
+    )
+    from tokenlaw.errors import BadUse
+    from tokenlaw.report import Report
+    from tokenlaw.runner import audit
+    from tokenlaw.spec.contracts import BlockCopy, CacheConfig, Implementation, OutOfBlocks
+    from tokenlaw.spec.verdicts import Verdict
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "BadUse",
+    "BlockCopy",
+    "CacheConfig",
+    "Implementation",
+    "Inconclusive",
+    "OutOfBlocks",
+    "Refuted",
+    "Report",
+    "Verdict",
+    "audit",
+    "check_block_manager",
+    "check_kv_store",
+    "check_paged_attention",
+]
+
+_HOMES = {
+    "api": ("Inconclusive", "Refuted", "check_block_manager", "check_kv_store", "check_paged_attention"),
+    "errors": ("BadUse",),
+    "report": ("Report",),
+    "runner": ("audit",),
+    "spec.contracts": ("BlockCopy", "CacheConfig", "Implementation", "OutOfBlocks"),
+    "spec.verdicts": ("Verdict",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOMES.items():
+        if name in names:
+            return getattr(import_module(f"tokenlaw.{module}"), name)
+    raise AttributeError(f"module 'tokenlaw' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

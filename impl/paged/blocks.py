@@ -1,0 +1,137 @@
+"""The physical side of the block manager: two tiers of blocks, the prefix cache, copies, steps in flight."""
+
+from collections.abc import Sequence
+
+from tokenlaw.impl.paged.copies import DEVICE, HOST, CopyQueue
+from tokenlaw.impl.paged.pool import BlockPool
+from tokenlaw.impl.paged.prefix_cache import HashFunction, PrefixCache
+from tokenlaw.spec.contracts import OutOfBlocks
+
+
+class PhysicalBlocks:
+    """Device and host blocks with the prefix cache and the copy queue on top of them.
+
+    Parameters
+    ----------
+    num_blocks
+        Blocks of the device tier, and of the host tier.
+    block_size
+        Tokens in a block.
+    hash_function
+        Hash of the prefix cache.
+    """
+
+    def __init__(self, num_blocks: int, block_size: int, hash_function: HashFunction) -> None:
+        self.cache = PrefixCache(block_size, hash_function)
+        self.device = BlockPool(num_blocks, self.cache.blocks)
+        self.host = BlockPool(num_blocks)
+        self.copies = CopyQueue({DEVICE: self.device, HOST: self.host})
+        self._released_in_step: list[int] | None = None
+
+    def require(self, needed: int, purpose: str, spoken_for: int = 0) -> None:
+        """Raise `OutOfBlocks` unless ``needed`` device blocks can be taken besides those ``spoken_for``."""
+        available = self.device.available() - spoken_for
+        if needed > available:
+            raise OutOfBlocks(f"{purpose} needs {needed} more device blocks; {available} are available")
+
+    def take(self, count: int) -> list[int]:
+        """Device blocks with one reference each and without a key; the caller has called `require`."""
+        blocks = [self.device.take() for _ in range(count)]
+        for block in blocks:
+            self.cache.forget(block)
+        return blocks
+
+    def copy_on_write(self, block: int) -> int:
+        """A private block that will hold the content of a shared one, and takes its reference."""
+        (private,) = self.take(1)
+        self.copies.add((DEVICE, block), (DEVICE, private))
+        self.release(block)
+        return private
+
+    def release(self, block: int) -> None:
+        """Remove one reference from a device block."""
+        if self.device.references(block) == 1:
+            self.copies.cancel((DEVICE, block))
+            if self._released_in_step is not None:
+                self.device.hold(block)
+                self._released_in_step.append(block)
+        self.device.release(block)
+
+    def release_all(self, blocks: Sequence[int]) -> None:
+        """Remove one reference from each device block of a part of a table.
+
+        Tails first: what is released first is evicted first, and a head without its tail can still be hit
+        (report: LMCache #443).
+        """
+        for block in reversed(blocks):
+            self.release(block)
+
+    def release_host(self, blocks: Sequence[int]) -> None:
+        """Give host blocks back."""
+        for block in blocks:
+            self.copies.cancel((HOST, block))
+            self.host.release(block)
+
+    def move_out(self, blocks: Sequence[int]) -> list[int]:
+        """Decide copies of device blocks to the host, release them there, and return the host blocks.
+
+        Raises
+        ------
+        OutOfBlocks
+            The host tier is too full.
+        """
+        if len(blocks) > self.host.available():
+            available = self.host.available()
+            raise OutOfBlocks(f"swapping out needs {len(blocks)} host blocks; {available} are available")
+        moved = [self.host.take() for _ in blocks]
+        for source, destination in zip(blocks, moved, strict=True):
+            self.copies.add((DEVICE, source), (HOST, destination))
+        self.release_all(blocks)
+        return moved
+
+    def move_in(self, blocks: Sequence[int]) -> list[int]:
+        """Decide copies of host blocks into new device blocks, release them, and return the new blocks.
+
+        Raises
+        ------
+        OutOfBlocks
+            The device tier is too full.
+        """
+        self.require(len(blocks), "swapping in")
+        moved = self.take(len(blocks))
+        for source, destination in zip(blocks, moved, strict=True):
+            self.copies.add((HOST, source), (DEVICE, destination))
+        self.release_host(blocks)
+        return moved
+
+    def evict(self, count: int) -> int:
+        """Drop up to ``count`` idle cached blocks; returns how many there were."""
+        for evicted in range(count):
+            block = self.device.pop_evictable()
+            if block is None:
+                return evicted
+            self.cache.forget(block)
+        return count
+
+    def reset_cache(self) -> None:
+        """Make every cached block unreachable; references stay as they are."""
+        while self.device.pop_evictable() is not None:
+            pass
+        self.cache.clear()
+
+    def begin_step(self) -> None:
+        """From now on a block that loses its last reference is held until `end_step`.
+
+        Kernels in flight may still write it (reports: vLLM #45357, SGLang #35049).
+        """
+        if self._released_in_step is not None:
+            raise RuntimeError("a step is in flight already: call end_step() first")
+        self._released_in_step = []
+
+    def end_step(self) -> None:
+        """The kernels are done."""
+        if self._released_in_step is None:
+            raise RuntimeError("no step is in flight: call begin_step() first")
+        released, self._released_in_step = self._released_in_step, None
+        for block in released:
+            self.device.unhold(block)

@@ -1,0 +1,271 @@
+"""The reference block manager: bookkeeping of a paged, copy-on-write, prefix-cached KV cache.
+
+After Kwon et al. 2023 (arXiv:2309.06180): a sequence is a table of fixed-size blocks, forks share blocks
+until they diverge, full blocks of committed tokens can be hit by later prompts. What a caller sees is stated
+by `tokenlaw.spec.contracts.BlockManager`; the comments here say why a step is the way it is.
+"""
+
+from collections.abc import Hashable, Sequence
+
+from tokenlaw.impl.paged.blocks import PhysicalBlocks
+from tokenlaw.impl.paged.prefix_cache import BlockKey, HashFunction
+from tokenlaw.impl.paged.sequence import SequenceRecord, UnknownSequence
+from tokenlaw.spec.contracts import NO_BLOCK, BlockCopy, CacheConfig
+
+
+class PagedBlockManager:
+    """A `BlockManager` with every optional capability. Handles are integers that are never used twice.
+
+    Every method that raises has changed nothing. A handle whose sequence was freed raises `UnknownSequence`.
+    A sequence that is swapped out has no device block in its table; it can be observed, freed and swapped in,
+    and everything else raises `ValueError`.
+
+    Parameters
+    ----------
+    config
+        Number and size of the blocks, and the window. The host tier has as many blocks as the device.
+    hash_function
+        Hash of the prefix cache; a bad one costs time only.
+    """
+
+    lookahead = 0
+
+    def __init__(self, config: CacheConfig, hash_function: HashFunction = hash) -> None:
+        if (
+            config.num_blocks < 0
+            or config.block_size < 1
+            or (config.window is not None and config.window < 1)
+        ):
+            raise ValueError(f"{config}: num_blocks must be at least 0, block_size and window at least 1")
+        self.window = config.window
+        self._num_blocks = config.num_blocks
+        self._block_size = config.block_size
+        self._blocks = PhysicalBlocks(config.num_blocks, config.block_size, hash_function)
+        self._sequences: dict[int, SequenceRecord] = {}
+        self._next_handle = 0
+        self._epoch = 0
+
+    def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+        """Admit a sequence; its longest cached prefix is shared, the rest gets new blocks."""
+        tokens = list(tokens)
+        device, cache = self._blocks.device, self._blocks.cache
+        root = cache.root(namespace, self._epoch)
+        keys, hits = cache.lookup(root, tokens, device.can_share)
+        new = self._blocks_for(len(tokens)) - len(hits)
+        # An idle block that is hit is available before, and not after.
+        idle_hits = sum(device.is_evictable(block) for block in hits)
+        self._blocks.require(new, f"a prompt of {len(tokens)} tokens", spoken_for=idle_hits)
+        for block in hits:  # before anything is taken, since taking evicts
+            device.share(block)
+        cached = len(hits) * self._block_size
+        table = hits + self._blocks.take(new)
+        return self._admit(
+            SequenceRecord(tokens, table, keys, root, self._epoch, cached_tokens=cached, committed=cached)
+        )
+
+    def append(self, sequence: int, tokens: Sequence[int]) -> None:
+        """Make slots for further tokens; a shared tail block is copied, a cached one loses its key."""
+        self._extend(self._without_drafts(sequence), tokens)
+
+    def speculate(self, sequence: int, drafts: Sequence[int]) -> None:
+        """Make slots for draft tokens, which `accept` decides on."""
+        record = self._without_drafts(sequence)
+        self._extend(record, drafts)
+        record.drafts = len(drafts)
+
+    def accept(self, sequence: int, count: int) -> None:
+        """Keep the first ``count`` drafts and forget the others."""
+        record = self._usable(sequence)
+        if not 0 <= count <= record.drafts:
+            raise ValueError(f"sequence {sequence} has {record.drafts} drafts: can't accept {count}")
+        length = record.settled + count
+        record.drafts = 0
+        self._truncate(record, length)
+
+    def commit(self, sequence: int, length: int) -> None:
+        """The KV of the first ``length`` tokens is written and final.
+
+        Full blocks below it can be hit from now on, unless the weights changed since the sequence was
+        admitted: every later position depends on the older ones, so such a sequence never publishes again
+        (report: NeMo-RL #4018). Blocks that no later query can see are given back.
+        """
+        record = self._usable(sequence)
+        if not 0 <= length <= record.settled:
+            raise ValueError(
+                f"sequence {sequence} has {record.settled} tokens that are not drafts: can't commit {length}"
+            )
+        record.committed = max(record.committed, length)
+        if record.epoch == self._epoch:
+            self._publish(record)
+        self._drop_below_window(record)
+
+    def rollback(self, sequence: int, count: int) -> None:
+        """Forget the last ``count`` tokens and give back the blocks that held only them.
+
+        With a window W, the next query at the remaining length L sees positions L - W + 1 .. L - 1 and writes
+        L. `ValueError` if a block with one of them was given back: after a commit of n tokens, (n - W + 1) mod
+        block_size tokens can always be rolled back, besides those that were scheduled after the commit.
+        """
+        record = self._without_drafts(sequence)
+        length = len(record.tokens) - count
+        if count < 0 or length < 0:
+            raise ValueError(f"sequence {sequence} has {len(record.tokens)} tokens: can't roll back {count}")
+        needed = max(0, length - self.window + 1) if self.window is not None else 0
+        if needed // self._block_size < min(record.dropped, self._blocks_for(length)):
+            raise ValueError(
+                f"sequence {sequence}: after rolling back {count} of {len(record.tokens)} tokens, a query "
+                f"needs positions from {needed} on; those below {record.dropped * self._block_size} are gone"
+            )
+        self._truncate(record, length)
+
+    def fork(self, sequence: int) -> int:
+        """An equal sequence on the same blocks."""
+        child = self._usable(sequence).copy()
+        for block in child.blocks:
+            self._blocks.device.share(block)
+        return self._admit(child)
+
+    def free(self, sequence: int) -> None:
+        """Release the sequence, swapped out or not."""
+        record = self._record(sequence)
+        del self._sequences[sequence]
+        self._blocks.release_all(record.blocks)
+        self._blocks.release_host(record.host or [])
+
+    def swap_out(self, sequence: int) -> None:
+        """Move the sequence to the host; blocks that others share are copied as well.
+
+        Raises `OutOfBlocks` if the host tier is too full.
+        """
+        record = self._usable(sequence)
+        record.host = self._blocks.move_out(record.blocks)
+        record.table = [NO_BLOCK] * record.dropped
+
+    def swap_in(self, sequence: int) -> None:
+        """Bring a swapped-out sequence back into private blocks; raises `OutOfBlocks` if they don't fit."""
+        record = self._record(sequence)
+        if record.host is None:
+            raise ValueError(f"sequence {sequence} is not swapped out: there is nothing to swap in")
+        record.table += self._blocks.move_in(record.host)
+        record.host = None
+
+    def block_table(self, sequence: int) -> list[int]:
+        """Device blocks in logical order, `NO_BLOCK` below the window; a copy."""
+        return self._record(sequence).table.copy()
+
+    def num_free_blocks(self) -> int:
+        """Blocks that can be handed out now: neither in a table, nor held by a copy or a step in flight."""
+        return self._blocks.device.available()
+
+    def num_tokens(self, sequence: int) -> int:
+        """Scheduled tokens, undecided drafts included."""
+        return len(self._record(sequence).tokens)
+
+    def num_cached_tokens(self, sequence: int) -> int:
+        """Tokens that were found in the cache when the sequence (or what it was forked from) was admitted."""
+        return self._record(sequence).cached_tokens
+
+    def ref_count(self, block: int) -> int:
+        """Number of tables that hold the block."""
+        return self._blocks.device.references(self._in_pool(block))
+
+    def cached_key(self, block: int) -> BlockKey | None:
+        """The key under which the block can be hit; keys of different namespaces and epochs differ."""
+        return self._blocks.cache.key_of(self._in_pool(block))
+
+    def pending_copies(self) -> list[BlockCopy]:
+        """Copies to apply, in any order, before anything is written; the call drains them."""
+        return self._blocks.copies.drain()
+
+    def evict(self, count: int) -> int:
+        """Drop up to ``count`` idle cached blocks, the least recently released first; returns how many."""
+        if count < 0:
+            raise ValueError(f"can't evict {count} blocks: the number must not be negative")
+        return self._blocks.evict(count)
+
+    def reset_cache(self) -> None:
+        """Make every cached block unreachable; tables stay as they are."""
+        self._blocks.reset_cache()
+
+    def new_epoch(self) -> None:
+        """The weights changed: what was written before is unreachable, and so is what depends on it."""
+        self._epoch += 1
+        self._blocks.reset_cache()
+
+    def begin_step(self) -> None:
+        """Kernels are in flight from here to `end_step`: what is released in between isn't handed out."""
+        self._blocks.begin_step()
+
+    def end_step(self) -> None:
+        """The kernels are done."""
+        self._blocks.end_step()
+
+    def _record(self, sequence: int) -> SequenceRecord:
+        record = self._sequences.get(sequence)
+        if record is None:
+            raise UnknownSequence(f"no live sequence {sequence!r}: it was freed, or is another manager's")
+        return record
+
+    def _usable(self, sequence: int) -> SequenceRecord:
+        record = self._record(sequence)
+        if record.host is not None:
+            raise ValueError(f"sequence {sequence} is swapped out: call swap_in() first")
+        return record
+
+    def _without_drafts(self, sequence: int) -> SequenceRecord:
+        record = self._usable(sequence)
+        if record.drafts:
+            raise ValueError(f"sequence {sequence} has {record.drafts} undecided drafts: call accept() first")
+        return record
+
+    def _in_pool(self, block: int) -> int:
+        if not 0 <= block < self._num_blocks:
+            raise ValueError(f"block {block} is not in the pool: ids are 0 .. {self._num_blocks - 1}")
+        return block
+
+    def _admit(self, record: SequenceRecord) -> int:
+        handle = self._next_handle
+        self._next_handle += 1
+        self._sequences[handle] = record
+        return handle
+
+    def _blocks_for(self, length: int) -> int:
+        return -(-length // self._block_size)
+
+    def _extend(self, record: SequenceRecord, tokens: Sequence[int]) -> None:
+        """Add slots for tokens; afterwards the sequence is the only owner of each slot that it will write."""
+        if len(tokens) == 0:
+            return
+        length = len(record.tokens)
+        tail = record.table[-1] if length % self._block_size else NO_BLOCK
+        copies_tail = tail != NO_BLOCK and self._blocks.device.references(tail) > 1
+        new = self._blocks_for(length + len(tokens)) - len(record.table)
+        self._blocks.require(new + copies_tail, f"appending {len(tokens)} tokens to {length}")
+        if copies_tail:
+            record.table[-1] = self._blocks.copy_on_write(tail)
+        elif tail != NO_BLOCK:
+            # After a rollback the tail may be a full cached block, which is about to be overwritten.
+            self._blocks.cache.forget(tail)
+        record.table += self._blocks.take(new)
+        record.tokens += tokens
+
+    def _truncate(self, record: SequenceRecord, length: int) -> None:
+        self._blocks.release_all(record.truncate(length, self._block_size))
+
+    def _publish(self, record: SequenceRecord) -> None:
+        for index in range(len(record.keys), record.committed // self._block_size):
+            parent = record.keys[-1] if record.keys else record.root
+            key = self._blocks.cache.publish(parent, record.tokens, index, record.table[index])
+            record.keys.append(key)
+
+    def _drop_below_window(self, record: SequenceRecord) -> None:
+        """Give back blocks wholly below committed - W + 1. Tokens in flight, drafts among them, don't count:
+        they may go again, and then the window moves back (report: vLLM #47728).
+        """
+        if self.window is None:
+            return
+        droppable = max(0, record.committed - self.window + 1) // self._block_size
+        for index in range(record.dropped, droppable):
+            self._blocks.release(record.table[index])
+            record.table[index] = NO_BLOCK
+        record.dropped = max(record.dropped, droppable)

@@ -1,0 +1,61 @@
+"""What the block manager knows of one sequence."""
+
+from dataclasses import dataclass, replace
+
+from tokenlaw.impl.paged.prefix_cache import BlockKey
+from tokenlaw.spec.contracts import NO_BLOCK
+
+
+class UnknownSequence(KeyError):
+    """A handle that was never given out, or whose sequence was freed."""
+
+    # KeyError quotes its message as if it were a key; this is a sentence.
+    __str__ = Exception.__str__
+
+
+@dataclass(slots=True)
+class SequenceRecord:
+    """State of a live sequence.
+
+    ``tokens`` are all scheduled tokens; the last ``drafts`` of them are not accepted yet; the KV of the first
+    ``committed`` is written and final. ``table`` maps logical blocks to device blocks; its first ``dropped``
+    entries were given back below the window. ``keys`` are the cache keys of its leading full committed
+    blocks, also where another sequence's block is the one that can be hit. ``host`` are the host blocks of a
+    swapped-out sequence, in the order of what its table held.
+    """
+
+    tokens: list[int]
+    table: list[int]
+    keys: list[BlockKey]
+    root: BlockKey
+    epoch: int
+    cached_tokens: int
+    committed: int
+    drafts: int = 0
+    dropped: int = 0
+    host: list[int] | None = None
+
+    def copy(self) -> "SequenceRecord":
+        """An equal record that shares no list with this one."""
+        return replace(self, tokens=self.tokens.copy(), table=self.table.copy(), keys=self.keys.copy())
+
+    @property
+    def settled(self) -> int:
+        """Number of tokens that are not drafts."""
+        return len(self.tokens) - self.drafts
+
+    @property
+    def blocks(self) -> list[int]:
+        """The device blocks that the sequence holds, in logical order."""
+        return [block for block in self.table if block != NO_BLOCK]
+
+    def truncate(self, length: int, block_size: int) -> list[int]:
+        """Keep the first ``length`` tokens; returns the device blocks that are not needed any more."""
+        kept = -(-length // block_size)
+        surplus = [block for block in self.table[kept:] if block != NO_BLOCK]
+        del self.tokens[length:]
+        del self.table[kept:]
+        del self.keys[length // block_size :]
+        self.committed = min(self.committed, length)
+        self.dropped = min(self.dropped, kept)
+        return surplus

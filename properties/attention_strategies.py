@@ -1,0 +1,164 @@
+"""Which attention cases are tried: a fixed grid of boundary cases first, then hypothesis.
+
+The values are deliberate (``docs/rules.md``, rules K18 to K22): faults of paged attention sit at the
+boundaries of blocks and windows, at group sizes that aren't powers of two, and in rows of unequal length.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+from tokenlaw.properties.attention_cases import AttentionCase, DType, legal
+
+OPTIONS = ("window", "softcap", "sinks", "alibi")
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """Sizes that an implementation takes; the defaults suit one that takes any."""
+
+    block_sizes: tuple[int, ...] = (4, 1, 3, 16)
+    head_sizes: tuple[int, ...] = (4, 8, 8, 16, 16, 64, 128)
+    group_sizes: tuple[int, ...] = (1, 4, 7)
+    dtypes: tuple[DType, ...] = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What the cases of one check vary.
+
+    ``focus``: capabilities that every case uses. ``extra``: capabilities that some cases use where the target
+    has them; ``merges``: cases carry split positions; ``moves``: cases always have a random placement.
+    """
+
+    focus: frozenset[str] = frozenset()
+    extra: frozenset[str] = frozenset()
+    merges: bool = False
+    moves: bool = False
+
+
+def boundary_lengths(block_size: int) -> tuple[int, ...]:
+    """Lengths around which block arithmetic goes wrong, without 0, each once.
+
+    >>> boundary_lengths(4)
+    (1, 3, 4, 5, 8, 11)
+    """
+    bs = block_size
+    return tuple(sorted({n for n in (1, bs - 1, bs, bs + 1, 2 * bs, 3 * bs - 1) if n > 0}))
+
+
+def basic_cases(scope: Scope, dimensions: Dimensions) -> Iterator[AttentionCase]:
+    """The grid that is always run: every boundary length in one ragged batch, for every block size."""
+    for block_size in dimensions.block_sizes:
+        lengths = tuple(reversed(boundary_lengths(block_size)))
+        if "empty" in scope.focus:
+            lengths = (*lengths[:2], 0, *lengths[2:], 0)
+        case = AttentionCase(
+            lengths=lengths,
+            block_size=block_size,
+            kv_heads=2,
+            head_size=dimensions.head_sizes[0],
+            dtype=dimensions.dtypes[0],
+            placement=1,
+            unused="garbage",
+            shared_blocks=1,
+            num_queries=3 if "chunked-prefill" in scope.focus else 1,
+            group_size=max(dimensions.group_sizes) if "gqa" in scope.focus else 1,
+        )
+        for changes in _grid(scope, block_size):
+            yield legal(msgspec.structs.replace(case, **changes))
+
+
+def _grid(scope: Scope, block_size: int) -> Iterator[dict[str, Any]]:
+    """Changes to the plain case that exercise the focus of the scope."""
+    options: dict[str, Any] = {}
+    if "softcap" in scope.focus:
+        options["softcap"] = 1.5
+    if "sinks" in scope.focus:
+        options["sinks"] = True
+    if "alibi" in scope.focus:
+        options["alibi"] = True
+    if scope.merges:
+        options["splits"] = (0, 1, block_size, block_size + 1)
+    if "window" in scope.focus:
+        yield from ({**options, "window": window} for window in sorted({1, block_size, block_size + 1}))
+    elif "poison" in scope.focus:
+        for poison in ("nan", "infinity", "huge"):
+            yield from ({"poison": poison, "poison_in": place} for place in ("values", "keys", "both"))
+    elif "strided" in scope.focus:
+        yield from ({"layout": layout} for layout in ("interleaved", "head-major", "padded"))
+    else:
+        yield options
+        yield {**options, "data": "direction", "unused": "no-block"}
+
+
+@st.composite
+def cases(draw: st.DrawFn, scope: Scope, available: frozenset[str], dimensions: Dimensions) -> AttentionCase:
+    """Cases of the scope that a target with the ``available`` capabilities can be asked."""
+    used = scope.focus | (scope.extra & available)
+    block_size = draw(st.sampled_from(dimensions.block_sizes))
+    lengths = draw(_lengths(block_size, "empty" in scope.focus, "empty" in used))
+    case = AttentionCase(
+        lengths=lengths,
+        block_size=block_size,
+        num_queries=draw(_among("chunked-prefill", scope, used, (1,), (3, block_size + 1, 2))),
+        group_size=draw(_among("gqa", scope, used, (1,), _groups(dimensions))),
+        kv_heads=draw(st.sampled_from((2, 1, 3))),
+        head_size=draw(st.sampled_from(dimensions.head_sizes)),
+        dtype=draw(st.sampled_from(dimensions.dtypes)),
+        data=draw(st.sampled_from(("normal", "direction", "mean", "spikes"))),
+        placement=draw(st.integers(1 if scope.moves else 0, 2**16)),
+        shared_blocks=draw(st.sampled_from((0, 1, 2))),
+        unused=draw(st.sampled_from(("none", "no-block", "garbage"))),
+        seed=draw(st.integers(0, 2**16)),
+    )
+    return legal(msgspec.structs.replace(case, **draw(_options(scope, used, case))))
+
+
+def _groups(dimensions: Dimensions) -> tuple[int, ...]:
+    return tuple(size for size in dimensions.group_sizes if size > 1) or (1,)
+
+
+def _among(
+    capability: str, scope: Scope, used: frozenset[str], without: tuple[int, ...], within: tuple[int, ...]
+) -> st.SearchStrategy[int]:
+    """A size: of ``within`` when the capability is the focus, of both when it is only used."""
+    if capability in scope.focus:
+        return st.sampled_from(within)
+    return st.sampled_from((*without, *within) if capability in used else without)
+
+
+@st.composite
+def _lengths(draw: st.DrawFn, block_size: int, some_empty: bool, may_be_empty: bool) -> tuple[int, ...]:
+    values = boundary_lengths(block_size)
+    element = st.sampled_from((*values, 0) if may_be_empty else values)
+    lengths = draw(st.lists(element, min_size=1, max_size=4))
+    if some_empty and 0 not in lengths:
+        lengths[draw(st.integers(0, len(lengths) - 1))] = 0
+    return tuple(lengths)
+
+
+@st.composite
+def _options(draw: st.DrawFn, scope: Scope, used: frozenset[str], case: AttentionCase) -> dict[str, Any]:
+    """Window, softcap, sinks, ALiBi, poison, layout and splits of a case."""
+    on = {name for name in OPTIONS if name in scope.focus or (name in used and draw(st.integers(0, 3)) == 0)}
+    if {"alibi", "softcap"} <= on:
+        # No engine says in which order the two apply.
+        on.remove("softcap" if "alibi" in scope.focus else "alibi")
+    options: dict[str, Any] = dict.fromkeys(on & {"sinks", "alibi"}, True)
+    if "window" in on:
+        longest = max(case.lengths)
+        near = {1, 2, case.block_size, case.block_size + 1, longest - 1, longest, longest + 1}
+        options["window"] = draw(st.sampled_from(sorted(size for size in near if size > 0)))
+    if "softcap" in on:
+        options["softcap"] = draw(st.sampled_from((0.5, 2.0, 30.0)))
+    if "poison" in scope.focus:
+        options["poison"] = draw(st.sampled_from(("nan", "infinity", "huge")))
+        options["poison_in"] = draw(st.sampled_from(("values", "keys", "both")))
+    if "strided" in scope.focus:
+        options["layout"] = draw(st.sampled_from(("interleaved", "head-major", "padded")))
+    if scope.merges:
+        options["splits"] = tuple(draw(st.lists(st.integers(0, 3 * case.block_size), max_size=3)))
+    return options

@@ -1,0 +1,146 @@
+"""The suite of the paged attention contract: every check in turn, and the replay of one saved case."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import torch
+from tokenlaw.properties.attention_cases import AttentionCase, from_data, needed_capabilities
+from tokenlaw.properties.attention_checks import ATTENTION_CHECKS, AttentionCheck
+from tokenlaw.properties.attention_search import Search, evidence_of, judge
+from tokenlaw.properties.attention_strategies import Dimensions
+from tokenlaw.properties.attention_subject import RuleBrokenError, Subject
+from tokenlaw.properties.running import Profile, Progress
+from tokenlaw.properties.trace import TraceError
+from tokenlaw.spec.capabilities import effective_capabilities
+from tokenlaw.spec.contracts import PAGED_ATTENTION, ContractError, Implementation
+from tokenlaw.spec.verdicts import Check, Evidence, Verdict
+
+
+class AttentionSuite:
+    """All checks of `PagedAttention`.
+
+    Parameters
+    ----------
+    dimensions : sizes and dtypes that are tried; narrow them for a kernel that takes few.
+    device : where the implementation wants its tensors.
+    score_dtype : dtype in which the implementation stores scores; the error bound follows it.
+
+    Each check gets a quarter of the examples of the profile and an equal share of the seconds that are left.
+    """
+
+    contract = PAGED_ATTENTION
+    checks: tuple[Check, ...] = tuple(entry.check for entry in ATTENTION_CHECKS)
+
+    def __init__(
+        self,
+        dimensions: Dimensions | None = None,
+        device: str = "cpu",
+        score_dtype: torch.dtype = torch.float32,
+    ) -> None:
+        self.dimensions = dimensions or Dimensions()
+        self.device = device
+        self.score_dtype = score_dtype
+
+    def run(
+        self,
+        implementation: Implementation,
+        *,
+        profile: Profile,
+        seed: int,
+        selected: frozenset[str],
+        progress: Progress,
+    ) -> list[Evidence]:
+        """Evidence for each selected check; see `tokenlaw.properties.running.Suite`."""
+        deadline = time.monotonic() + profile.seconds
+        subject = self._subject(implementation)
+        dimensions = _accepted(subject, self.dimensions)
+        entries = [entry for entry in ATTENTION_CHECKS if entry.check.id in selected]
+        claimed, broken = subject.capabilities, ""
+        evidence = []
+        for index, entry in enumerate(entries):
+            progress(entry.check.id, index, len(entries))
+            until = time.monotonic() + (deadline - time.monotonic()) / (len(entries) - index)
+            if not entry.check.needs <= claimed:
+                evidence.append(_not_supported(entry.check, claimed))
+                continue
+            found = Search(entry, subject, dimensions, until).evidence(profile.examples // 4, seed)
+            if found.verdict is Verdict.REFUTED:
+                found = replace(found, message=found.message + _possible_cause(broken))
+                # The cases of later checks do without what is known to be broken.
+                subject.capabilities -= entry.check.needs
+                broken = broken or ("" if entry.check.needs else entry.check.id)
+            evidence.append(found)
+        progress(self.contract, len(entries), len(entries))
+        return evidence
+
+    def replay(self, implementation: Implementation, counterexample: Mapping[str, Any]) -> list[Evidence]:
+        """Run one saved case through every check whose kind of case it is."""
+        case = from_data(counterexample)
+        subject = self._subject(implementation)
+        lacking = needed_capabilities(case) - subject.capabilities
+        if lacking:
+            raise TraceError(
+                f"{implementation.name} doesn't declare {', '.join(sorted(lacking))}, which this case needs"
+            )
+        reached = [
+            entry
+            for entry in ATTENTION_CHECKS
+            if entry.check.needs <= subject.capabilities and _suits(entry, case)
+        ]
+        return [_replayed(entry, subject, case) for entry in reached]
+
+    def _subject(self, implementation: Implementation) -> Subject:
+        build = implementation.factories.get(PAGED_ATTENTION)
+        if build is None:
+            raise ContractError(
+                f"{implementation.name} has no {PAGED_ATTENTION} factory; add one to audit it"
+            )
+        capabilities = effective_capabilities(implementation, PAGED_ATTENTION, build())
+        return Subject(build, capabilities, self.device, self.score_dtype)
+
+
+def _not_supported(check: Check, capabilities: frozenset[str]) -> Evidence:
+    lacking = ", ".join(sorted(check.needs - capabilities))
+    return Evidence(check, Verdict.NOT_SUPPORTED, message=f"not declared: {lacking}")
+
+
+def _possible_cause(broken: str) -> str:
+    """A note for what may be the consequence of a broken check that every case depends on."""
+    return f"\nnote: {broken} was refuted before; this may be the same fault" if broken else ""
+
+
+def _replayed(entry: AttentionCheck, subject: Subject, case: AttentionCase) -> Evidence:
+    """Evidence of one case alone: what one case can't exercise isn't asked of it."""
+    subject.counts, subject.largest_ratio = Counter(), 0.0
+    failure = judge(entry, subject, case)
+    check = replace(entry.check, exercised_by=())
+    found = evidence_of(check, failure, +subject.counts, subject.largest_ratio)
+    return replace(found, check=entry.check, operations=subject.counts["calls"])
+
+
+def _suits(entry: AttentionCheck, case: AttentionCase) -> bool:
+    """Whether the check could have drawn this case."""
+    used, scope = needed_capabilities(case), entry.scope
+    return scope.focus <= used <= scope.focus | scope.extra and (case.placement > 0 or not scope.moves)
+
+
+def _accepted(subject: Subject, dimensions: Dimensions) -> Dimensions:
+    """The dimensions without dtypes that the implementation refuses; all of them where it refuses all."""
+    accepted = []
+    for dtype in dimensions.dtypes:
+        case = AttentionCase(head_size=dimensions.head_sizes[0], block_size=dimensions.block_sizes[0])
+        call = subject.make(case)
+        tensors = ("query", "key_cache", "value_cache")
+        cast = {name: getattr(call, name).to(getattr(torch, dtype)) for name in tensors}
+        try:
+            subject.ask(call, **cast)
+        except RuleBrokenError:
+            accepted.append(dtype)
+        except Exception:
+            continue
+        else:
+            accepted.append(dtype)
+    return replace(dimensions, dtypes=tuple(accepted) or dimensions.dtypes)

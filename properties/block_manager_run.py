@@ -1,0 +1,90 @@
+"""Run a trace on a block manager with symbolic KV, judging every rule after every operation."""
+
+from collections.abc import Callable
+from typing import Any
+
+from tokenlaw.properties.block_manager_calls import RefusedError
+from tokenlaw.properties.block_manager_operations import CARRY, NEEDS
+from tokenlaw.properties.manager_door import CrashedError, Door
+from tokenlaw.properties.rules import JUDGES
+from tokenlaw.properties.running import Outcome
+from tokenlaw.properties.step import Moment, Step
+from tokenlaw.properties.trace import Abort, New, Operation, Trace
+from tokenlaw.properties.world import World
+from tokenlaw.spec.contracts import CacheConfig
+
+NO_CAPABILITY: frozenset[str] = frozenset()
+
+
+def needed_capabilities(trace: Trace) -> frozenset[str]:
+    """Capabilities that a block manager must have for every operation of the trace to be carried out."""
+    return frozenset().union(*(_needs(operation) for operation in trace.operations))
+
+
+def _needs(operation: Operation) -> frozenset[str]:
+    if isinstance(operation, New | Abort):
+        return frozenset({"namespaces"}) if operation.namespace else NO_CAPABILITY
+    return NEEDS.get(type(operation), NO_CAPABILITY)
+
+
+def run_trace(
+    manager_factory: Callable[[CacheConfig], Any],
+    trace: Trace,
+    capabilities: frozenset[str],
+    muted: frozenset[str] = frozenset(),
+    read_back_every: int = 1,
+) -> Outcome:
+    """Run a trace on a fresh manager and judge it.
+
+    Parameters
+    ----------
+    manager_factory : builds a `tokenlaw.spec.contracts.BlockManager` from the configuration of the trace.
+    trace : operations; those whose capabilities are absent are skipped.
+    capabilities : what the manager can do beyond the mandatory part.
+    muted : ids of checks whose violations are ignored.
+    read_back_every : after this many operations, and at the end, all live sequences are read back and all
+        reference counts, tables and cached keys compared; in between, only what an operation touched.
+
+    Returns
+    -------
+    Outcome
+        ``violations`` holds all unmuted ones of the first operation that has any, and the run stops there; it
+        also stops at a crash. ``operations`` counts those that were carried out.
+    """
+    outcome = Outcome()
+    try:
+        world = World(Door(manager_factory(trace.config), capabilities), trace.config, JUDGES, muted)
+    except CrashedError as crash:
+        return Outcome(crash=str(crash))
+    outcome.exercised, outcome.violations = world.exercised, world.violations
+    last = len(trace.operations) - 1
+    try:
+        for number, operation in enumerate(trace.operations):
+            due = number == last or (number + 1) % read_back_every == 0
+            step = world.begin(number, operation, due)
+            if _needs(operation) <= capabilities:
+                _carry_out(world, step)
+                outcome.operations += 1
+            if due:
+                _read_back(world, step)
+            if world.violations:
+                break
+    except CrashedError as crash:
+        outcome.crash = str(crash)
+    return outcome
+
+
+def _carry_out(world: World, step: Step) -> None:
+    try:
+        CARRY[type(step.operation)](world, step, step.operation)
+    except RefusedError:
+        if world.violations:
+            return
+    world.apply_copies(step)
+    world.observe_keys(step, step.touched)
+    world.judge(Moment.FINISHED, step)
+
+
+def _read_back(world: World, step: Step) -> None:
+    world.observe_keys(step, range(world.config.num_blocks))
+    world.judge(Moment.READ_BACK, step)

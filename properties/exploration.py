@@ -1,0 +1,214 @@
+"""Exploring a target with generated traces, until every fault that shows has its own small counterexample.
+
+hypothesis only makes the traces. A refuted check is muted from then on, so that the faults behind it can
+show, and its trace is shrunk by `tokenlaw.properties.shrink`, for that check alone.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+from hypothesis.strategies import SearchStrategy
+
+from tokenlaw.properties import words
+from tokenlaw.properties.judging import Crash, Finding, Judgement, judge
+from tokenlaw.properties.narrowing import shrink_crash, shrink_finding
+from tokenlaw.properties.running import Outcome, Profile, Progress, Violation
+from tokenlaw.properties.trace import Trace
+from tokenlaw.spec.verdicts import Check, Evidence
+
+Run = Callable[[Trace, frozenset[str]], Outcome]
+"""``run(trace, muted)``: run a trace on a fresh target; violations of muted checks aren't looked at."""
+
+TARGETS: Mapping[str, tuple[str, ...]] = {
+    "sharing depth": ("fork", "hit"),
+    "divergence": ("divergence", "copy"),
+    "eviction pressure": ("eviction", "out of blocks"),
+}
+"""What hypothesis climbs: sums of these events in one trace."""
+
+# hypothesis remembers every example of a run, so short runs keep memory flat. Every other run climbs in its
+# second half: climbing varies one trace, and pressure on the pool would otherwise crowd out everything else.
+_BATCH = 100
+_PHASES = ((Phase.generate,), (Phase.generate, Phase.target))
+# So many crashes end the search when most examples crash: nothing else will show.
+_CRASHES = 10
+_SECONDS_BETWEEN_PROGRESS = 0.1
+
+
+def explore(
+    checks: Sequence[Check],
+    strategy: SearchStrategy[Trace],
+    run: Run,
+    *,
+    profile: Profile,
+    seed: int,
+    selected: frozenset[str],
+    capabilities: frozenset[str],
+    progress: Progress,
+    before_run: Callable[[Trace], None] | None = None,
+    describe: Callable[[Check, Violation, Trace], str] = words.explain,
+    tell: Callable[[Trace], str] = words.tell,
+) -> list[Evidence]:
+    """Evidence for each selected check, in the order of ``checks``.
+
+    Parameters
+    ----------
+    checks : all checks of the suite; those not selected are muted.
+    strategy : traces that the target can run.
+    run : runs one trace; must not raise for what the target does (`Outcome.crash` is for that).
+    profile : examples, and seconds after which no further example is tried (shrinking comes on top).
+    seed : the same seed gives the same traces.
+    capabilities : of the target; checks that need others are ``not supported``.
+    before_run : called with every trace before it runs, so that it isn't lost if the process hangs or dies.
+    describe, tell : a violation, and a trace, in words.
+    """
+    supported = {check.id for check in checks if check.id in selected and check.needs <= capabilities}
+    silent = frozenset(check.id for check in checks if check.id not in supported)
+    search = _Search(run, profile, silent, frozenset(supported), _Reporter(progress), before_run)
+    if supported:
+        search.run_all(strategy, seed)
+    findings = {id_: search.narrowed(finding) for id_, finding in search.findings.items()}
+    crash = search.narrowed_crash()
+    search.reporter.say("done", profile.examples, profile.examples, always=True)
+    judgement = Judgement(
+        findings,
+        crash,
+        search.exercised,
+        search.operations,
+        search.seconds,
+        search.shortfall(),
+        describe,
+        tell,
+    )
+    return judge([check for check in checks if check.id in selected], capabilities, judgement)
+
+
+class _BudgetEnds(BaseException):
+    """Ends a hypothesis run from within; an `Exception` would count as a failing example."""
+
+
+@dataclass
+class _Reporter:
+    """Passes progress on, but not too often."""
+
+    progress: Progress
+    last: float = 0.0
+
+    def say(self, what: str, done: int, total: int, always: bool = False) -> None:
+        now = time.monotonic()
+        if always or now - self.last >= _SECONDS_BETWEEN_PROGRESS:
+            self.last = now
+            self.progress(what, done, total)
+
+
+@dataclass
+class _Search:
+    """State of an exploration. ``silent`` checks are muted from the start: not selected or not supported."""
+
+    run: Run
+    profile: Profile
+    silent: frozenset[str]
+    supported: frozenset[str]
+    reporter: _Reporter
+    before_run: Callable[[Trace], None] | None
+    findings: dict[str, Finding] = field(default_factory=dict)
+    crash: Crash | None = None
+    crashes: int = 0
+    examples: int = 0
+    operations: int = 0
+    exercised: Counter[str] = field(default_factory=Counter)
+    started: float = field(default_factory=time.monotonic)
+    seconds: float = 0.0
+
+    @property
+    def muted(self) -> frozenset[str]:
+        """Checks that are not looked at now."""
+        return self.silent | self.findings.keys()
+
+    def run_all(self, strategy: SearchStrategy[Trace], seed: int) -> None:
+        """Run batches of examples until the budget ends or nothing is left to find."""
+        batch = 0
+        try:
+            while self.examples < self.profile.examples:
+                before = self.examples
+                self._run_batch(strategy, f"{seed}/{batch}", _PHASES[batch % 2])
+                batch += 1
+                if self.examples == before:
+                    break  # the strategy has no further trace
+        except _BudgetEnds:
+            pass
+        self.seconds = time.monotonic() - self.started
+
+    def once(self, trace: Trace, muted: frozenset[str]) -> Outcome:
+        """Run a trace, having told the hook about it."""
+        if self.before_run is not None:
+            self.before_run(trace)
+        return self.run(trace, muted)
+
+    def narrowed(self, finding: Finding) -> Finding:
+        """The finding with its trace shrunk."""
+        self.reporter.say(f"shrinking {finding.violation.check}", 0, 1, always=True)
+        return shrink_finding(self.once, self.silent, finding)
+
+    def narrowed_crash(self) -> Crash | None:
+        """The crash, if there was one, with its trace shrunk."""
+        if self.crash is None:
+            return None
+        self.reporter.say("shrinking a crash", 0, 1, always=True)
+        return shrink_crash(self.once, self.silent, self.crash)
+
+    def shortfall(self) -> str:
+        """Why fewer examples ran than the profile asks for; empty if they all ran."""
+        missing = self.profile.examples - self.examples
+        if missing <= 0 or not self.examples:
+            return ""
+        return f"{self.examples} of {self.profile.examples} examples ran in {self.seconds:.1f} s"
+
+    def _run_batch(self, strategy: SearchStrategy[Trace], seed: str, phases: tuple[Phase, ...]) -> None:
+        @hypothesis.seed(seed)
+        @hypothesis.settings(
+            max_examples=min(_BATCH, self.profile.examples - self.examples),
+            phases=phases,
+            suppress_health_check=tuple(HealthCheck),
+            database=None,
+            deadline=None,
+            derandomize=False,
+        )
+        @hypothesis.given(strategy)
+        def example(trace: Trace) -> None:
+            self._example(trace)
+
+        example()
+
+    def _example(self, trace: Trace) -> None:
+        self._stop_if_finished()
+        outcome = self.once(trace, self.muted)
+        self.examples += 1
+        self.operations += outcome.operations
+        self.exercised.update(outcome.exercised)
+        self._record(trace, outcome)
+        for label, events in TARGETS.items():
+            hypothesis.target(float(sum(outcome.exercised[event] for event in events)), label=label)
+        self.reporter.say("traces", min(self.examples, self.profile.examples), self.profile.examples)
+
+    def _stop_if_finished(self) -> None:
+        late = time.monotonic() - self.started > self.profile.seconds
+        full = self.examples >= self.profile.examples
+        hopeless = self.crashes >= _CRASHES and 2 * self.crashes > self.examples
+        if late or full or hopeless or self.supported <= self.findings.keys():
+            raise _BudgetEnds
+
+    def _record(self, trace: Trace, outcome: Outcome) -> None:
+        """Keep the first trace of each check that broke, and the first crash."""
+        muted, elapsed = self.muted, time.monotonic() - self.started
+        for violation in outcome.violations:
+            if violation.check not in muted:
+                finding = Finding(trace, violation, muted, self.operations, elapsed)
+                self.findings.setdefault(violation.check, finding)
+        if outcome.crash is not None:
+            self.crashes += 1
+            self.crash = self.crash or Crash(trace, outcome.crash, muted)

@@ -1,0 +1,113 @@
+"""What a trace does if every operation succeeds: the tokens of each sequence, live or released.
+
+A pure and light model, used to derive prompts while a trace is drawn, to keep an operation pointed at the
+same sequence while a trace is shrunk, and to name sequences when a trace is told in words.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field, replace
+
+from tokenlaw.properties.trace import (
+    Abort,
+    Append,
+    Fork,
+    Free,
+    LateWrite,
+    New,
+    Operation,
+    Reorder,
+    Rollback,
+    Speculate,
+    SwapIn,
+    SwapOut,
+    Tokens,
+)
+
+_REMEMBERED = 8
+
+
+@dataclass
+class LiveSequence:
+    """A sequence; ``number`` counts the sequences of the trace in order of creation."""
+
+    number: int
+    tokens: Tokens
+    namespace: str = ""
+
+
+@dataclass
+class History:
+    """State after the operations applied so far.
+
+    ``live`` and ``swapped`` (out to the host tier, not usable) are in order of creation; ``freed`` holds
+    the last few released ones, newest last; ``created`` counts all sequences, aborted ones included.
+    """
+
+    live: list[LiveSequence] = field(default_factory=list)
+    swapped: list[LiveSequence] = field(default_factory=list)
+    freed: deque[LiveSequence] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    created: int = 0
+
+    def target(self, operation: Operation) -> LiveSequence | None:
+        """The live sequence that the operation names, if it names one and there is one."""
+        index = getattr(operation, "sequence", None)
+        candidates = self.swapped if isinstance(operation, SwapIn) else self.live
+        return candidates[index % len(candidates)] if index is not None and candidates else None
+
+    def known(self) -> list[LiveSequence]:
+        """Live and released sequences whose tokens a prompt may be derived from."""
+        return [sequence for sequence in (*self.live, *self.swapped, *self.freed) if sequence.tokens]
+
+    def apply(self, operation: Operation) -> None:
+        """Go one operation further."""
+        match operation:
+            case New(tokens, namespace) if tokens:
+                self._create(tokens, namespace)
+            case Abort(tokens, None, namespace) if tokens:
+                self._create(tokens, namespace)
+                self._release(self.live[-1])
+            case Reorder(parents):
+                self._reorder(parents)
+            case _:
+                sequence = self.target(operation)
+                if sequence is not None:
+                    self._act(operation, sequence)
+
+    def _act(self, operation: Operation, sequence: LiveSequence) -> None:
+        """Apply an operation that names a sequence."""
+        match operation:
+            case SwapIn():
+                self.swapped.remove(sequence)
+                self.live.append(sequence)
+                self.live.sort(key=lambda one: one.number)
+            case Free() | Abort():
+                self._release(sequence)
+            case Append(_, tokens):
+                sequence.tokens += tokens
+            case Fork():
+                self._create(sequence.tokens, sequence.namespace)
+            case Speculate(_, drafts, accepted):
+                sequence.tokens += drafts[: max(accepted, 0)]
+            case Rollback(_, count) if 0 < count <= len(sequence.tokens):
+                sequence.tokens = sequence.tokens[: len(sequence.tokens) - count]
+            case SwapOut():
+                self.live.remove(sequence)
+                self.swapped.append(sequence)
+                self.swapped.sort(key=lambda one: one.number)
+            case LateWrite(_, _, prompt):
+                self._release(sequence)
+                self._create(prompt, "")
+
+    def _create(self, tokens: Tokens, namespace: str) -> None:
+        self.live.append(LiveSequence(self.created, tokens, namespace))
+        self.created += 1
+
+    def _release(self, sequence: LiveSequence) -> None:
+        self.live.remove(sequence)
+        self.freed.append(sequence)
+
+    def _reorder(self, parents: Tokens) -> None:
+        """Sequence i continues what parent i held; sequences beyond the parents stay as they are."""
+        before = [replace(sequence) for sequence in self.live]
+        for sequence, parent in zip(self.live, parents, strict=False):
+            sequence.tokens = before[parent % len(before)].tokens

@@ -1,0 +1,88 @@
+"""What the harness stores: numbers that are all different, so that a wrong one tells where it came from."""
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from tokenlaw.properties.trace import TraceError
+from tokenlaw.spec.contracts import CacheConfig
+
+DTYPES = {"float32": torch.float32, "float16": torch.float16, "bfloat16": torch.bfloat16}
+"""Dtypes of stores that can be judged: those for which attention has an error bound."""
+
+GOLDEN_RATIO = (math.sqrt(5) - 1) / 2
+KEY_OR_VALUE = ("key", "value")
+_EXPONENTS = 8
+
+
+def dtype_of(config: CacheConfig) -> torch.dtype:
+    """The dtype that the configuration names.
+
+    Raises
+    ------
+    TraceError
+        It isn't one of `DTYPES`.
+    """
+    if config.dtype not in DTYPES:
+        raise TraceError(f"dtype {config.dtype!r} can't be judged; use one of {', '.join(DTYPES)}")
+    return DTYPES[config.dtype]
+
+
+def scattered(first: int, count: int, dtype: torch.dtype) -> Float[Tensor, " count"]:
+    """Numbers ``first`` .. ``first + count - 1`` of a fixed sequence of distinct non-zero numbers in (-2, 2).
+
+    All are exact in ``dtype`` and their magnitudes are spread evenly over 2**-7 .. 2 in the logarithm, which
+    makes attention uneven. The sequence repeats after 16 / eps numbers: 2**27 in float32, 2**14 in float16,
+    2**11 in bfloat16.
+
+    >>> scattered(0, 3, torch.float32).tolist()[0], scattered(0, 2048, torch.bfloat16).unique().numel()
+    (1.0, 2048)
+    """
+    bits = -int(math.log2(torch.finfo(dtype).eps))
+    period = 2 * _EXPONENTS << bits
+    stride = int(GOLDEN_RATIO * period) | 1
+    index = torch.arange(first, first + count, dtype=torch.int64) % period * stride % period
+    mantissa, high = index % (1 << bits), index >> bits
+    magnitude = torch.ldexp(1 + mantissa.double() / (1 << bits), -(high % _EXPONENTS))
+    return torch.where(high >= _EXPONENTS, -magnitude, magnitude).to(dtype)
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """What one append wrote: ``numbers [2, layers, kv_heads, tokens, head_size]`` from ``position`` on."""
+
+    sequence: int
+    position: int
+    numbers: Tensor
+
+
+@dataclass
+class Payload:
+    """Draws keys and values for appended positions and remembers whose they are."""
+
+    config: CacheConfig
+    _drawn: int = 0
+    _chunks: list[_Chunk] = field(default_factory=list)
+
+    def draw(self, sequence: int, position: int, tokens: int) -> Float[Tensor, "2 layers kv_heads tokens head_size"]:
+        """New numbers for ``tokens`` positions of a sequence, keys first, on the CPU."""
+        config = self.config
+        shape = (2, config.num_layers, config.num_kv_heads, tokens, config.head_size)
+        count = math.prod(shape)
+        numbers = scattered(self._drawn, count, dtype_of(config)).view(shape)
+        self._drawn += count
+        self._chunks.append(_Chunk(sequence, position, numbers))
+        return numbers
+
+    def origin(self, number: float) -> str:
+        """Where a number was written first, in words."""
+        for chunk in self._chunks:
+            places = (chunk.numbers == number).nonzero().tolist()
+            if places:
+                what, layer, head, offset, _ = places[0]
+                place = f"position {chunk.position + offset}, layer {layer}, {KEY_OR_VALUE[what]}, head {head}"
+                return f"which was written for sequence {chunk.sequence}, {place}"
+        return "which was never written"

@@ -1,0 +1,209 @@
+"""Traces for KV stores: short, on small pools, with the moves that real faults need.
+
+Token ids don't matter to a store (see `tokenlaw.properties.kv_store_run`), so every token is 0.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from hypothesis import strategies as st
+from hypothesis.strategies import DrawFn, SearchStrategy
+
+from tokenlaw.properties.history import History
+from tokenlaw.properties.trace import (
+    Append,
+    Attend,
+    Fork,
+    Free,
+    FreeAgain,
+    New,
+    Operation,
+    Overflow,
+    Reorder,
+    Rollback,
+    Tokens,
+    Trace,
+)
+from tokenlaw.spec.contracts import KV_STORE, CacheConfig
+
+MAX_OPERATIONS = 12
+"""Operations of a trace before its last move, which may add a few."""
+
+Move = Callable[[DrawFn, History, CacheConfig], list[Operation]]
+
+
+def kv_store_traces(
+    capabilities: frozenset[str],
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    max_operations: int = MAX_OPERATIONS,
+) -> SearchStrategy[Trace]:
+    """Traces of moves that a store with these capabilities can do."""
+    moves = [move for needs, move in _MOVES if needs <= capabilities]
+    return _traces(moves, configurations(device, dtype), max_operations)
+
+
+def configurations(device: str = "cpu", dtype: str = "float32") -> SearchStrategy[CacheConfig]:
+    """Pools of 2 to 8 blocks, so small that they fill up and that blocks are used again."""
+    return st.builds(
+        CacheConfig,
+        num_blocks=st.integers(2, 8),
+        block_size=st.sampled_from((2, 3, 4, 8, 16)),
+        num_layers=st.integers(1, 2),
+        num_kv_heads=st.integers(1, 2),
+        head_size=st.sampled_from((4, 8)),
+        max_sequences=st.integers(2, 5),
+        dtype=st.just(dtype),
+        device=st.just(device),
+    )
+
+
+@st.composite
+def _traces(
+    draw: DrawFn, moves: Sequence[Move], configs: SearchStrategy[CacheConfig], max_operations: int
+) -> Trace:
+    config, history = draw(configs), History()
+    operations: list[Operation] = []
+    wanted = draw(st.integers(min(4, max_operations), max_operations))
+    while len(operations) < wanted:
+        move = draw(st.sampled_from(moves)) if history.live else _new
+        for operation in move(draw, history, config):
+            history.apply(operation)
+            operations.append(operation)
+    return Trace(tuple(operations), config, KV_STORE)
+
+
+def _tokens(count: int) -> Tokens:
+    return (0,) * count
+
+
+def _length(draw: DrawFn, config: CacheConfig) -> int:
+    """A length near a block boundary, or any up to half the pool."""
+    size = config.block_size
+    near = st.sampled_from((1, size - 1, size, size + 1, 2 * size, 2 * size + 1))
+    return draw(near | st.integers(1, max(1, config.num_blocks * size // 2)))
+
+
+def _pick(draw: DrawFn, history: History) -> int:
+    return draw(st.integers(0, len(history.live) - 1))
+
+
+def _free_tokens(history: History, config: CacheConfig) -> int:
+    """Positions in blocks that no live sequence needs, if nothing is shared; never negative."""
+    size = config.block_size
+    used = sum(-(-len(sequence.tokens) // size) for sequence in history.live)
+    return max(0, config.num_blocks - used) * size
+
+
+def _new(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    return [New(_tokens(_length(draw, config)))]
+
+
+def _append(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    return [Append(_pick(draw, history), _tokens(_length(draw, config)))]
+
+
+def _free(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    return [Free(_pick(draw, history))]
+
+
+def _free_twice(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """A second release, then two sequences that would share what was released twice."""
+    one = _tokens(draw(st.integers(1, config.block_size)))
+    return [Free(_pick(draw, history)), FreeAgain(), New(one), New(one)]
+
+
+def _reuse_shorter(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Free a sequence, let another one take some of its blocks, reuse its slot for a shorter one."""
+    freed = _pick(draw, history)
+    length = len(history.live[freed].tokens)
+    shorter = New(_tokens(draw(st.integers(1, max(1, length - 1)))))
+    if len(history.live) == 1:
+        return [Free(freed), shorter, New(_tokens(_length(draw, config)))]
+    other = draw(st.integers(0, len(history.live) - 2))
+    return [Free(freed), Append(other, _tokens(config.block_size)), shorter]
+
+
+def _fill(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Fill the pool exactly, then ask for one position more than fits."""
+    left = _free_tokens(history, config)
+    filling: list[Operation] = [New(_tokens(left))] if left else []
+    beyond = draw(st.sampled_from((New(_tokens(1)), Append(0, _tokens(config.block_size)))))
+    return [*filling, beyond]
+
+
+def _fill_again(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Release everything and fill the whole pool anew: what leaked is missing now."""
+    whole = New(_tokens(config.num_blocks * config.block_size))
+    return [*[Free(0)] * len(history.live), whole, Free(0), whole]
+
+
+def _overflow(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Overflow while another sequence is live, often with all blocks taken."""
+    left = _free_tokens(history, config)
+    company = [left] if left and draw(st.booleans()) else [1] * (len(history.live) == 1)
+    count = draw(st.integers(1, config.block_size))
+    return [*[New(_tokens(length)) for length in company], Overflow(_pick(draw, history), count)]
+
+
+def _fork_diverge(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Fork, then append to the child first or to the parent first; then perhaps release one of the two."""
+    parent, child = _pick(draw, history), len(history.live)
+    order = draw(st.permutations((parent, child)))
+    appended: list[Operation] = [Append(one, _tokens(draw(st.integers(1, config.block_size)))) for one in order]
+    released: list[Operation] = [Free(draw(st.sampled_from(order)))] if draw(st.booleans()) else []
+    return [Fork(parent), *appended, *released]
+
+
+def _rollback(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Roll back within the length, then append what may be shorter."""
+    index = _pick(draw, history)
+    count = draw(st.integers(0, len(history.live[index].tokens)))
+    return [Rollback(index, count), Append(index, _tokens(_length(draw, config)))]
+
+
+def _bad_rollback(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    index = _pick(draw, history)
+    beyond = len(history.live[index].tokens) + draw(st.integers(1, config.block_size))
+    return [Rollback(index, draw(st.sampled_from((beyond, -1))))]
+
+
+def _beams(draw: DrawFn, history: History, config: CacheConfig, forks: bool = False) -> list[Operation]:
+    """Beams of one length, and nothing else: reorder, append to each, reorder again."""
+    count, length = draw(st.integers(2, min(3, config.max_sequences))), draw(st.integers(1, config.block_size + 1))
+    parents = st.tuples(*[st.integers(0, count - 1)] * count)
+    first: list[Operation] = [Free(0)] * len(history.live) + [New(_tokens(length))]
+    others: list[Operation] = [Fork(0) if forks else New(_tokens(length))] * (count - 1)
+    step: list[Operation] = [Append(beam, _tokens(1)) for beam in range(count)]
+    return [*first, *others, *step, Reorder(draw(parents)), *step, Reorder(draw(parents))]
+
+
+def _attend_part(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Some or all live sequences in any order; a second one is admitted if there is only one."""
+    second: list[Operation] = [New(_tokens(_length(draw, config)))] if len(history.live) == 1 else []
+    order = draw(st.permutations(range(len(history.live) + len(second))))
+    return [*second, Attend(tuple(order[: draw(st.integers(1, len(order)))]))]
+
+
+_ANY: frozenset[str] = frozenset()
+_MOVES: tuple[tuple[frozenset[str], Move], ...] = (
+    (_ANY, _new),
+    (_ANY, _append),
+    (_ANY, _append),
+    (_ANY, _free),
+    (_ANY, _free_twice),
+    (_ANY, _reuse_shorter),
+    (_ANY, _fill),
+    (_ANY, _fill_again),
+    (frozenset({"reserve"}), _overflow),
+    (frozenset({"reserve"}), _overflow),
+    (frozenset({"fork"}), _fork_diverge),
+    (frozenset({"rollback"}), _rollback),
+    (frozenset({"rollback"}), _bad_rollback),
+    (frozenset({"reorder"}), _beams),
+    (frozenset({"reorder", "fork"}), partial(_beams, forks=True)),
+    (frozenset({"attend", "any-batch"}), _attend_part),
+    (frozenset({"attend", "any-batch"}), _attend_part),
+)
+"""Capabilities that a move needs, and the move; what stands twice is drawn twice as often."""

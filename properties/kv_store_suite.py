@@ -1,0 +1,96 @@
+"""The suite for KV stores: generated traces, and the replay of one saved trace."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from tokenlaw.properties.announcing import announce
+from tokenlaw.properties.block_manager_suite import judgement_of
+from tokenlaw.properties.exploration import explore
+from tokenlaw.properties.judging import judge
+from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, needed_capabilities, run_trace
+from tokenlaw.properties.kv_store_strategy import MAX_OPERATIONS, kv_store_traces
+from tokenlaw.properties.running import Outcome, Profile, Progress
+from tokenlaw.properties.trace import Trace, TraceError, decode
+from tokenlaw.spec.capabilities import effective_capabilities
+from tokenlaw.spec.contracts import KV_STORE, CacheConfig, ContractError, Implementation, KVStore
+from tokenlaw.spec.verdicts import Check, Evidence
+
+
+@dataclass(frozen=True)
+class KVStoreSuite:
+    """All checks of the KV store contract; see `tokenlaw.properties.running.Suite`.
+
+    Parameters
+    ----------
+    device, dtype
+        Of the stores that are built, as in `CacheConfig`; the dtype one of float32, float16, bfloat16.
+    """
+
+    device: str = "cpu"
+    dtype: str = "float32"
+    contract: str = KV_STORE
+    checks: tuple[Check, ...] = KV_STORE_CHECKS
+
+    def run(
+        self,
+        implementation: Implementation,
+        *,
+        profile: Profile,
+        seed: int,
+        selected: frozenset[str],
+        progress: Progress,
+    ) -> list[Evidence]:
+        """Explore with generated traces."""
+        factory = _factory(implementation)
+        config = CacheConfig(device=self.device, dtype=self.dtype)
+        capabilities = effective_capabilities(implementation, KV_STORE, factory(config))
+
+        def run(trace: Trace, muted: frozenset[str]) -> Outcome:
+            return run_trace(factory, trace, capabilities, muted)
+
+        longest = min(MAX_OPERATIONS, profile.max_operations)
+        return explore(
+            self.checks,
+            kv_store_traces(capabilities, device=self.device, dtype=self.dtype, max_operations=longest),
+            run,
+            profile=profile,
+            seed=seed,
+            selected=selected,
+            capabilities=capabilities,
+            progress=progress,
+            before_run=announce,
+        )
+
+    def replay(self, implementation: Implementation, counterexample: Mapping[str, Any]) -> list[Evidence]:
+        """Run one saved trace with nothing muted.
+
+        Raises
+        ------
+        TraceError
+            The data isn't a trace of this contract, or the target lacks a capability that it needs.
+        """
+        trace = decode(msgspec.json.encode(counterexample), "counterexample")
+        if trace.contract != KV_STORE:
+            raise TraceError(f"counterexample: it is a trace of a {trace.contract}, not of a {KV_STORE}")
+        factory = _factory(implementation)
+        capabilities = effective_capabilities(implementation, KV_STORE, factory(trace.config))
+        missing = needed_capabilities(trace) - capabilities
+        if missing:
+            raise TraceError(
+                f"counterexample: it needs {', '.join(sorted(missing))}, which {implementation.name} doesn't "
+                "offer; replay it on a target that does"
+            )
+        announce(trace)
+        outcome = run_trace(factory, trace, capabilities)
+        return judge(self.checks, capabilities, judgement_of(outcome, trace))
+
+
+def _factory(implementation: Implementation) -> Callable[[CacheConfig], KVStore]:
+    factory = implementation.factories.get(KV_STORE)
+    if factory is None:
+        offered = ", ".join(sorted(implementation.factories)) or "nothing"
+        raise ContractError(f"{implementation.name}: offers no {KV_STORE} (it offers {offered})")
+    return factory

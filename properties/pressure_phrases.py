@@ -1,0 +1,173 @@
+"""Phrases about the pool and the cache: releases, full pools, eviction, resets, new weights, swapping."""
+
+from collections.abc import Iterator
+
+from tokenlaw.properties.scene import Phrase, Scene, needing
+from tokenlaw.properties.trace import (
+    Append,
+    Evict,
+    Fork,
+    Free,
+    FreeAgain,
+    New,
+    Operation,
+    Reset,
+    Speculate,
+    SwapIn,
+    SwapOut,
+    Weights,
+)
+
+
+def free_some(scene: Scene) -> Iterator[Operation]:
+    """Release one sequence, or all: then every block must be free."""
+    yield from scene.someone()
+    if scene.dice.random() < 0.7:
+        yield Free(scene.pick())
+    else:
+        yield from _drain(scene)
+
+
+def free_again(scene: Scene) -> Iterator[Operation]:
+    """Release twice, at once or after somebody else took the blocks."""
+    yield from scene.someone()
+    yield Free(scene.pick())
+    if scene.dice.random() < 0.4:
+        yield New(scene.prompt(), scene.namespace())
+    yield FreeAgain()
+
+
+def fill_exactly(scene: Scene) -> Iterator[Operation]:
+    """Fill an empty pool to the last slot; one token more doesn't fit."""
+    yield from _drain(scene)
+    capacity = scene.config.num_blocks * scene.block
+    head = scene.dice.randint(0, min(scene.block + 1, capacity))
+    yield New(scene.tokens(capacity - head))
+    if head:
+        yield Append(scene.last(), scene.tokens(head))
+    if "fork" in scene.capabilities and scene.dice.random() < 0.5:
+        yield Fork(scene.last())
+    if scene.dice.random() < 0.3 and "speculate" in scene.capabilities:
+        yield Speculate(0, scene.tokens(2), 1)
+    yield Append(0, scene.tokens(1))
+    yield Free(0)
+
+
+def one_block_short(scene: Scene) -> Iterator[Operation]:
+    """Leave one block less than the next prompt needs, or than a divergence needs to copy into."""
+    yield from _drain(scene)
+    capacity = scene.config.num_blocks * scene.block
+    needed = scene.dice.randint(1, min(2, scene.config.num_blocks))
+    if scene.dice.random() < 0.5:
+        yield New(scene.tokens(capacity - needed * scene.block + 1))
+        yield New(scene.tokens(needed * scene.block))
+    else:
+        yield New(scene.tokens(capacity - scene.dice.randrange(scene.block)))
+        yield Fork(0) if "fork" in scene.capabilities else Append(0, scene.tokens(scene.block))
+        yield Append(scene.last(), scene.tokens(1))
+    yield New(scene.tokens(capacity + 1))
+    if scene.dice.random() < 0.5:
+        yield from _drain(scene)
+
+
+def hit_under_pressure(scene: Scene) -> Iterator[Operation]:
+    """A prompt whose head is cached and unreferenced and whose tail needs all the other blocks."""
+    yield from _drain(scene)
+    blocks = scene.config.num_blocks
+    cached = scene.dice.randint(1, max(1, min(blocks - 1, 3)))
+    prompt = scene.tokens(cached * scene.block)
+    yield New(prompt)
+    yield Free(scene.last())
+    if scene.dice.random() < 0.5:
+        yield New(scene.tokens(scene.block * scene.dice.randint(1, blocks)))
+        yield Free(scene.last())
+    tail = max(1, (blocks - cached) * scene.block + scene.dice.randint(-scene.block, 1))
+    yield New(prompt + scene.tokens(tail))
+    yield Free(scene.last())
+    yield New(prompt[: scene.dice.randint(1, len(prompt))] + scene.tokens(scene.block))
+
+
+def churn(scene: Scene) -> Iterator[Operation]:
+    """Short-lived prompts that push cached blocks out, then an old prompt again."""
+    known = scene.known()
+    for _ in range(scene.dice.randint(1, 3)):
+        yield New(scene.tokens(scene.block * scene.dice.randint(1, max(1, scene.config.num_blocks // 2))))
+        yield Free(scene.last())
+    yield New(known.tokens, known.namespace)
+
+
+def evict(scene: Scene) -> Iterator[Operation]:
+    """Look up, evict, look up again: released blocks go, then their prompt comes back."""
+    known = scene.known()
+    yield New(known.tokens, known.namespace)
+    yield Append(scene.last(), scene.tokens(scene.block))
+    tokens = scene.at(scene.last()).tokens
+    if scene.dice.random() < 0.8:
+        yield Free(scene.last())
+    yield Evict(scene.dice.choice((1, 1, 2, scene.config.num_blocks)))
+    yield New(tokens, known.namespace)
+
+
+def reset(scene: Scene) -> Iterator[Operation]:
+    """Empty the cache under live sequences, then submit a known prompt."""
+    yield from scene.someone()
+    index = scene.pick()
+    yield from scene.fill_block(index)
+    known = scene.known() if scene.dice.random() < 0.5 else scene.at(index)
+    if scene.dice.random() < 0.4:
+        yield Free(index)
+    yield Reset()
+    yield New(known.tokens + scene.tokens(1), known.namespace)
+
+
+def change_weights(scene: Scene) -> Iterator[Operation]:
+    """New weights under a live sequence, which then fills a block; nothing of it may be hit."""
+    yield from scene.someone()
+    index = scene.pick()
+    if scene.dice.random() < 0.6:
+        yield from scene.fill_block(index)
+    old = scene.at(index).tokens
+    yield Weights()
+    yield Append(index, scene.tokens(scene.dice.randint(1, scene.block + 1)))
+    new, namespace = scene.at(index).tokens, scene.at(index).namespace
+    if scene.dice.random() < 0.6:
+        yield Free(index)
+    yield New(scene.dice.choice((old, new)) + scene.tokens(1), namespace)
+
+
+def swap(scene: Scene) -> Iterator[Operation]:
+    """Out to the host, somebody else takes the blocks, and back."""
+    yield from scene.someone()
+    index = scene.pick()
+    if "fork" in scene.capabilities and scene.dice.random() < 0.3:
+        yield Fork(index)
+    yield SwapOut(index)
+    for _ in range(scene.dice.randint(0, 2)):
+        yield New(scene.prompt(), scene.namespace())
+    if scene.history.live and scene.dice.random() < 0.6:
+        yield Free(scene.last())
+    if scene.dice.random() < 0.9:
+        yield SwapIn(scene.dice.randrange(max(1, len(scene.history.swapped))))
+    yield from scene.someone()
+    yield Append(scene.pick(), scene.tokens(1))
+
+
+def _drain(scene: Scene) -> Iterator[Operation]:
+    while scene.history.swapped:
+        yield SwapIn(0)
+    while scene.history.live:
+        yield Free(0)
+
+
+PHRASES: tuple[Phrase, ...] = (
+    Phrase("free some", free_some),
+    Phrase("free again", free_again, weight=1),
+    Phrase("fill exactly", fill_exactly, weight=1),
+    Phrase("one block short", one_block_short, weight=1),
+    Phrase("hit under pressure", hit_under_pressure),
+    Phrase("churn", churn),
+    Phrase("evict", evict, needing("evict")),
+    Phrase("reset", reset, needing("reset")),
+    Phrase("change weights", change_weights, needing("epochs")),
+    Phrase("swap", swap, needing("swap", "copies")),
+)

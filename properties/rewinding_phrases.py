@@ -1,0 +1,109 @@
+"""Phrases about what is scheduled and then forgotten: drafts, rollbacks, aborts, late writes, windows."""
+
+from collections.abc import Iterator
+
+from tokenlaw.properties.scene import Phrase, Scene, needing
+from tokenlaw.properties.trace import Abort, Append, Fork, LateWrite, New, Operation, Rollback, Speculate
+
+
+def speculate(scene: Scene) -> Iterator[Operation]:
+    """Any (length mod block, drafts, accepted) triple, then other tokens where drafts were rejected."""
+    yield from scene.someone()
+    index = scene.pick()
+    fill = scene.dice.randrange(scene.block)
+    if fill:
+        yield Append(index, scene.tokens(fill))
+    if "fork" in scene.capabilities and scene.dice.random() < 0.2:
+        yield Fork(index)
+    before = scene.at(index)
+    prefix, namespace = before.tokens, before.namespace
+    drafts = scene.tokens(scene.dice.randint(0, scene.block + 2))
+    accepted = len(drafts) if scene.dice.random() < 0.3 else scene.dice.randint(0, len(drafts))
+    yield Speculate(index, drafts, accepted)
+    if accepted < len(drafts) and scene.dice.random() < 0.7:
+        yield Append(
+            index, (scene.other(drafts[accepted]), *scene.tokens(scene.dice.randint(0, scene.block)))
+        )
+    if scene.dice.random() < 0.4:
+        yield New(prefix + drafts + scene.tokens(1), namespace)
+
+
+def roll_back_into_a_full_block(scene: Scene) -> Iterator[Operation]:
+    """Fill a block, roll back into it, append another token; then ask for what the block held before."""
+    yield from scene.someone()
+    index = scene.pick()
+    yield Append(index, scene.tokens(-len(scene.at(index).tokens) % scene.block or scene.block))
+    tokens, namespace = scene.at(index).tokens, scene.at(index).namespace
+    if not tokens:
+        return
+    count = scene.dice.randint(1, min(scene.block, len(tokens)))
+    yield Rollback(index, count)
+    if scene.dice.random() < 0.8:
+        yield Append(index, (scene.other(tokens[-count]),))
+    if scene.dice.random() < 0.6:
+        yield New(tokens + scene.tokens(1), namespace)
+
+
+def roll_back(scene: Scene) -> Iterator[Operation]:
+    """Roll back by nothing, a little, over several blocks, or everything."""
+    yield from scene.someone()
+    index = scene.pick()
+    length = len(scene.at(index).tokens)
+    yield Rollback(index, scene.dice.choice((0, length, scene.dice.randint(0, length))))
+    if scene.dice.random() < 0.5:
+        yield Append(index, scene.tokens(scene.dice.randint(1, scene.block + 1)))
+
+
+def roll_back_too_far(scene: Scene) -> Iterator[Operation]:
+    """More than there is, or a negative count: must raise and change nothing."""
+    yield from scene.someone()
+    index = scene.pick()
+    beyond = len(scene.at(index).tokens) + scene.dice.choice((1, 1, scene.block))
+    yield Rollback(index, scene.dice.choice((beyond, -1)))
+
+
+def abort(scene: Scene) -> Iterator[Operation]:
+    """Release between scheduling and writing, then ask for the tokens that were never written."""
+    prompt, namespace = scene.prompt() + scene.tokens(scene.block), scene.namespace()
+    if scene.history.live and scene.dice.random() < 0.5:
+        index = scene.pick()
+        prompt, namespace = scene.at(index).tokens, scene.at(index).namespace
+        more = scene.tokens(scene.dice.randint(1, 2 * scene.block))
+        yield Abort(more, index)
+        prompt += more
+    else:
+        yield Abort(prompt, None, namespace)
+    if scene.dice.random() < 0.8:
+        yield New(prompt + scene.tokens(1), namespace)
+
+
+def write_late(scene: Scene) -> Iterator[Operation]:
+    """A released sequence's last step still writes while another prompt takes blocks."""
+    yield from scene.someone()
+    tokens = scene.tokens(scene.dice.randint(1, scene.block + 1))
+    yield LateWrite(scene.pick(), tokens, scene.prompt())
+
+
+def cross_the_window(scene: Scene) -> Iterator[Operation]:
+    """Lengths around the window, one call longer than it, and a rollback right after blocks were dropped."""
+    window = scene.config.window or scene.block
+    yield New(scene.tokens(max(1, window + scene.dice.randint(-1, 1))))
+    index = scene.last()
+    for _ in range(scene.dice.randint(1, 2)):
+        yield Append(index, scene.tokens(scene.dice.choice((1, scene.block, window + scene.block))))
+    if "rollback" in scene.capabilities and scene.dice.random() < 0.5:
+        yield Rollback(index, 1)
+    if "speculate" in scene.capabilities and scene.dice.random() < 0.5:
+        yield Speculate(index, scene.tokens(scene.block + 1), scene.dice.randint(0, 1))
+    yield Append(index, scene.tokens(1))
+
+
+PHRASES: tuple[Phrase, ...] = (
+    Phrase("speculate", speculate, needing("speculate"), weight=4),
+    Phrase("roll back into a full block", roll_back_into_a_full_block, needing("rollback")),
+    Phrase("roll back", roll_back, needing("rollback")),
+    Phrase("roll back too far", roll_back_too_far, needing("rollback"), weight=1),
+    Phrase("abort", abort),
+    Phrase("write late", write_late, needing("in-flight", "commit")),
+    Phrase("cross the window", cross_the_window, needing("window"), weight=3),
+)

@@ -1,0 +1,123 @@
+"""Shrinking a failing trace to a small one that still fails.
+
+Own code, not hypothesis' shrinker, for two reasons: hypothesis keeps whatever fails, so it may slip from one
+fault to another while it shrinks, and it can shrink only what it drew itself, while recorded traces (engine
+logs, saved counterexamples) must shrink too. Here the predicate says which failure is meant and the input is
+any trace.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from tokenlaw.properties.history import History
+from tokenlaw.properties.simpler import simpler_arguments, simpler_configurations, simpler_vocabularies, size
+from tokenlaw.properties.trace import Attend, Operation, Reorder, SwapIn, Trace
+
+Fails = Callable[[Trace], bool]
+
+
+def shrink(trace: Trace, fails: Fails, max_runs: int = 4_000, seconds: float = 30.0) -> Trace:
+    """A small trace for which ``fails`` is true: minimal in operations, then with simple arguments.
+
+    Leaving out any single operation of the result makes it pass, unless the budget ran out first. The
+    result depends on the trace and the predicate only (and on the clock, when ``seconds`` runs out).
+
+    Parameters
+    ----------
+    trace : a trace that fails.
+    fails : true for traces that show the failure in question; must be deterministic.
+    max_runs : calls of ``fails`` at most.
+    seconds : wall-clock limit.
+    """
+    search = _Search(trace, fails, max_runs, time.monotonic() + seconds)
+    passes = (_with_fewer_operations, simpler_vocabularies, simpler_arguments, simpler_configurations)
+    before = None
+    while before != search.best:
+        before = search.best
+        for candidates in passes:
+            search.descend(candidates)
+    return search.best
+
+
+@dataclass
+class _Search:
+    """The best trace so far, and what is left of the budget."""
+
+    best: Trace
+    fails: Fails
+    runs_left: int
+    deadline: float
+    passed: set[Trace] = field(default_factory=set)
+
+    def descend(self, candidates: Callable[[Trace], Iterable[Trace]]) -> None:
+        """Take the first smaller failing candidate, until there is none."""
+        improved = True
+        while improved:
+            improved = any(self._try(candidate) for candidate in candidates(self.best))
+
+    def _try(self, candidate: Trace) -> bool:
+        if size(candidate) >= size(self.best) or candidate in self.passed:
+            return False
+        if self.runs_left <= 0 or time.monotonic() > self.deadline:
+            return False
+        self.runs_left -= 1
+        if self.fails(candidate):
+            self.best = candidate
+            return True
+        self.passed.add(candidate)
+        return False
+
+
+def _with_fewer_operations(trace: Trace) -> Iterator[Trace]:
+    """Leave out chunks, large ones first and late ones first, down to single operations.
+
+    Each chunk is left out in two ways: the remaining operations keep pointing at the same sequences (and go
+    with the sequence that they need), or they keep their indices.
+    """
+    count = len(trace.operations)
+    length = count
+    while length:
+        for start in range(count - length, -1, -length):
+            removed = range(start, start + length)
+            yield _without(trace, removed)
+            kept = (*trace.operations[:start], *trace.operations[start + length :])
+            yield msgspec.structs.replace(trace, operations=kept)
+        if length > 1 and count % length:
+            # The chunks are counted from the end; this is the incomplete one at the start.
+            yield _without(trace, range(count % length))
+        length //= 2
+
+
+def _without(trace: Trace, removed: range) -> Trace:
+    """The trace without these operations, every other operation still on the sequence that it was on."""
+    old, new = History(), History()
+    renumbered: dict[int, int] = {}
+    kept = []
+    for place, operation in enumerate(trace.operations):
+        created = old.created
+        pointed = None if place in removed else _pointed(operation, old, new, renumbered)
+        old.apply(operation)
+        if pointed is None:
+            continue
+        if old.created > created:
+            renumbered[created] = new.created
+        new.apply(pointed)
+        kept.append(pointed)
+    return msgspec.structs.replace(trace, operations=tuple(kept))
+
+
+def _pointed(
+    operation: Operation, old: History, new: History, renumbered: dict[int, int]
+) -> Operation | None:
+    """The operation with its index in the new history, or None when its sequence doesn't exist there."""
+    if isinstance(operation, Reorder | Attend) or getattr(operation, "sequence", None) is None:
+        return operation
+    target = old.target(operation)
+    candidates = new.swapped if isinstance(operation, SwapIn) else new.live
+    numbers = [sequence.number for sequence in candidates]
+    if target is None or renumbered.get(target.number) not in numbers:
+        return None
+    return msgspec.structs.replace(operation, sequence=numbers.index(renumbered[target.number]))

@@ -1,0 +1,71 @@
+"""Hypothesis strategies for traces of block managers.
+
+hypothesis decides the configuration, the length, and for each phrase which one and the seed of its dice: two
+integers for several operations. That keeps drawing cheap and lets `hypothesis.target` change one phrase
+of a trace and leave the others alone. Smallness is the shrinker's business (`tokenlaw.properties.shrink`).
+"""
+
+import random
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from tokenlaw.properties.phrases import PHRASES
+from tokenlaw.properties.running import Profile
+from tokenlaw.properties.scene import Phrase, Scene
+from tokenlaw.properties.trace import Operation, Trace
+from tokenlaw.spec.contracts import CacheConfig
+
+_BLOCK_SIZES = (4, 4, 4, 4, 4, 3, 2, 1)
+# Small pools first: pressure and reuse come from them. Large ones hide nothing that small ones show, except
+# what depends on many live sequences.
+_POOLS = (3, 4, 5, 6, 8, 10, 12, 14, 16, 24, 32, 64)
+_WINDOWS = (None, None, 1, 2, 3, 4, 5, 6, 8, 9, 12)
+_DICE = 2**24 - 1
+
+
+def supported_phrases(capabilities: frozenset[str]) -> tuple[Phrase, ...]:
+    """The phrases whose operations these capabilities allow."""
+    return tuple(phrase for phrase in PHRASES if phrase.needs <= capabilities)
+
+
+def traces(
+    capabilities: frozenset[str], profile: Profile, phrases: Sequence[Phrase] | None = None
+) -> st.SearchStrategy[Trace]:
+    """Traces that a block manager with these capabilities can run.
+
+    Parameters
+    ----------
+    capabilities : effective capabilities of the target; no other operation is drawn.
+    profile : bounds the operations of a trace.
+    phrases : the deliberate rules to draw from; default: all that the capabilities allow.
+    """
+    chosen = supported_phrases(capabilities) if phrases is None else tuple(phrases)
+    deck = [phrase for phrase in chosen for _ in range(phrase.weight)]
+    windows = _WINDOWS if "window" in capabilities else (None,)
+
+    @st.composite
+    def draw_trace(draw: st.DrawFn) -> Trace:
+        shape = draw(st.integers(0, len(_BLOCK_SIZES) * len(_POOLS) * len(windows) - 1))
+        shape, pool = divmod(shape, len(_POOLS))
+        window, block = divmod(shape, len(_BLOCK_SIZES))
+        config = CacheConfig(num_blocks=_POOLS[pool], block_size=_BLOCK_SIZES[block], window=windows[window])
+        scene = Scene(config, capabilities)
+        wanted = draw(st.integers(max(1, profile.max_operations // 4), profile.max_operations))
+        operations: list[Operation] = []
+        while len(operations) < wanted:
+            phrase = deck[draw(st.integers(0, len(deck) - 1))]
+            scene.dice = random.Random(draw(st.integers(0, _DICE)))
+            operations += perform(phrase, scene)
+        return Trace(tuple(operations[: profile.max_operations]), config)
+
+    return draw_trace()
+
+
+def perform(phrase: Phrase, scene: Scene) -> list[Operation]:
+    """The operations of a phrase, each applied to the history of the scene before the next is made."""
+    operations = []
+    for operation in phrase.script(scene):
+        scene.history.apply(operation)
+        operations.append(operation)
+    return operations

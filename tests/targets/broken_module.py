@@ -1,0 +1,3 @@
+"""Fails to import."""
+
+raise ImportError("no kernel\nfor this device")

@@ -1,0 +1,93 @@
+"""Small suites for the tests of the face: quick, and refuted, crashed or fooled as the fake targets like."""
+
+import time
+
+from tokenlaw.properties.announcing import announce
+from tokenlaw.properties.trace import New, Trace, TraceError, to_data
+from tokenlaw.spec.capabilities import effective_capabilities
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig
+from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
+
+RUNS = 5
+HOSTILE = "expected 1 [bold]not markup[/bold] <&>\x1b[31m\x00\ud800 found 2"
+
+
+class FakeSuite:
+    """Runs a few traces of one operation; the object itself says which verdict it deserves."""
+
+    def __init__(self, contract, *names, needs=frozenset()):
+        self.contract = contract
+        self.checks = tuple(
+            Check(
+                name,
+                f"K{number}",
+                f"Claim {number} holds.",
+                contract,
+                Severity.LEAK,
+                needs if number == 2 else frozenset(),
+            )
+            for number, name in enumerate(names, start=1)
+        )
+
+    def run(self, implementation, *, profile, seed, selected, progress):
+        built = implementation.factories[self.contract](CacheConfig())
+        capabilities = effective_capabilities(implementation, self.contract, built)
+        for number in range(RUNS):
+            trace = Trace((New((number, seed)),), contract=self.contract)
+            announce(trace)
+            progress("traces", number, RUNS)
+            built.append("sequence", (number,))
+        return [
+            self._evidence(check, built, capabilities, to_data(trace))
+            for check in self.checks
+            if check.id in selected
+        ]
+
+    def _evidence(self, check, built, capabilities, data):
+        if not check.needs <= capabilities:
+            return Evidence(check, Verdict.NOT_SUPPORTED, message="needs fork")
+        verdict = getattr(built, "verdicts", {}).get(check.id, Verdict.HOLDS)
+        if verdict is Verdict.REFUTED:
+            return Evidence(check, verdict, {"fork": 1}, RUNS, 0.5, HOSTILE, data)
+        return Evidence(check, verdict, {"fork": 1}, RUNS, 0.25)
+
+    def replay(self, implementation, counterexample):
+        if counterexample["operations"] == []:
+            raise TraceError("counterexample: it needs swap, which this target doesn't offer")
+        built = implementation.factories[self.contract](CacheConfig())
+        announce(counterexample)
+        built.append("sequence", (1,))
+        rows = [self._evidence(check, built, frozenset(), dict(counterexample)) for check in self.checks]
+        return [*rows, Evidence(self.checks[0], Verdict.NOT_EXERCISED)]
+
+
+def suites():
+    """Two contracts."""
+    manager = FakeSuite(BLOCK_MANAGER, "fake/content", "fake/forks", needs=frozenset({"fork"}))
+    return {BLOCK_MANAGER: manager, KV_STORE: FakeSuite(KV_STORE, "store/content")}
+
+
+class FaultySuite(FakeSuite):
+    """Fails by itself."""
+
+    def run(self, implementation, **options):
+        raise RuntimeError("the suite is at fault")
+
+
+def faulty():
+    """One suite that fails by itself."""
+    return {BLOCK_MANAGER: FaultySuite(BLOCK_MANAGER, "fake/content")}
+
+
+class SlowSuite(FakeSuite):
+    """Never ends, but always gives signs of life."""
+
+    def run(self, implementation, *, progress, **options):
+        while True:
+            progress("waiting", 1, 2)
+            time.sleep(0.01)
+
+
+def slow():
+    """One suite that never ends."""
+    return {BLOCK_MANAGER: SlowSuite(BLOCK_MANAGER, "fake/content")}

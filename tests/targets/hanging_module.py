@@ -1,0 +1,6 @@
+"""Never finishes its import."""
+
+import time
+
+while True:
+    time.sleep(0.01)

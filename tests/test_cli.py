@@ -1,0 +1,177 @@
+"""The command line: what it prints, what it writes, and its exit statuses."""
+
+import functools
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+import tokenlaw
+from tokenlaw import runner
+from tokenlaw.cli import ProfileName, main
+from tokenlaw.properties.running import PROFILES
+
+TARGETS = Path(__file__).parent / "targets"
+
+
+@pytest.fixture(autouse=True)
+def _fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Fake suites, fake targets, and an empty working directory."""
+    for name in ("audit", "replay"):
+        with_fakes = functools.partial(getattr(runner, name), registry="fake_suites:suites")
+        monkeypatch.setattr(runner, name, with_fakes)
+    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+
+
+def test_an_audit_that_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "fake_targets:BOTH"]) == 0
+    output = capsys.readouterr()
+    assert output.err == ""
+    lines = output.out.splitlines()
+    assert lines[0] == f"tokenlaw {tokenlaw.__version__}: auditing fake_targets:BOTH, profile dev, seed 0"
+    assert lines[-2] == "both 1.2: holds (2 holds, 1 not supported), profile dev, seed 0"
+    assert lines[-1] == "repeat: tokenlaw audit fake_targets:BOTH --profile dev --seed 0"
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_a_refuted_audit_writes_everything_and_its_counterexample_replays(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["audit", "fake_targets:Refuted", "--json", "r.json", "--junit", "r.xml", "--seed", "9"]
+    assert (
+        main([*command, "--only", "fake/c*", "--contract", "block-manager", "--counterexamples", "found"])
+        == 1
+    )
+    output = capsys.readouterr().out
+    saved = Path("found/fake_targets-Refuted/fake-content.json")
+    assert "found 2" in output
+    assert f"replay: tokenlaw replay {saved} --target fake_targets:Refuted" in output
+    data = json.loads(Path("r.json").read_text())
+    assert (data["verdict"], data["seed"]) == ("refuted", 9)
+    assert data["checks"][0]["counterexample"]["operations"][0]["tokens"] == [4, 9]
+    assert data["command"].endswith("--seed 9 --only 'fake/c*' --contract block-manager")
+    assert ElementTree.parse("r.xml").getroot().get("failures") == "1"
+    assert main(["replay", str(saved), "--target", "fake_targets:Refuted"]) == 1
+    assert "refuted: fake/content" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["NotExercised", "Dying"])
+def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", f"fake_targets:{name}"]) == 2
+    assert "repeat: " in capsys.readouterr().out
+    assert Path(".tokenlaw/counterexamples").exists() == (name == "Dying")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "say what to do: audit, replay or list (tokenlaw --help)"),
+        (["audti"], "No such command 'audti'"),
+        (["audit"], "Missing argument 'target'"),
+        (["audit", "reference", "--bogus"], "No such option: --bogus"),
+        (["audit", "reference", "--profile", "deepest"], "Invalid value for '--profile'"),
+        (["audit", "reference", "--seed", "x"], "Invalid value for '--seed'"),
+        (["audit", "reference", "--seed", "-1"], "Invalid value for '--seed'"),
+        (["audit", "reference", "--json", "absent/r.json"], "--json absent/r.json: can't be written"),
+        (["audit", "reference", "--junit", "."], "--junit .: is a folder; name a file"),
+        (["audit", "reference", "--counterexamples", "/dev/null/x"], "/dev/null is not a folder"),
+        (["replay", "trace.json"], "Missing option '--target'"),
+        (["replay", "absent.json", "--target", "reference"], "absent.json: can't be read: No such file"),
+    ],
+)
+def test_bad_use_is_one_line_and_status_3(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 3
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("tokenlaw: ")
+    assert message in output.err
+    assert output.err.count("\n") == 1
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no_such:thing"], "target 'no_such:thing': importing no_such failed: ModuleNotFoundError"),
+        (["fake_targets:Manager", "--only", "zzz"], "--only 'zzz' matches no check; known: fake/content"),
+    ],
+)
+def test_bad_use_that_the_child_finds_writes_no_report(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", *arguments, "--json", "r.json"]) == 3
+    assert capsys.readouterr().err.startswith(f"tokenlaw: {message}")
+    assert list(Path.cwd().iterdir()) == []
+
+
+def test_a_newer_trace_is_bad_use(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        runner, "replay", functools.partial(runner.replay, registry="tokenlaw.properties.suites:suites")
+    )
+    Path("newer.json").write_text('{"schema": "tokenlaw.trace/2", "operations": []}')
+    assert main(["replay", "newer.json", "--target", "fake_targets:Manager"]) == 3
+    expected = "newer.json: schema 'tokenlaw.trace/2'; this version of tokenlaw reads 'tokenlaw.trace/1'"
+    assert capsys.readouterr().err == f"tokenlaw: {expected}\n"
+
+
+def test_a_fault_of_tokenlaw_is_status_4_and_saved(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("in the runner")
+
+    monkeypatch.setattr(runner, "audit", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert main(["audit", "reference"]) == 4
+    error = capsys.readouterr().err
+    assert error.startswith(
+        "tokenlaw: fault of tokenlaw itself (ZeroDivisionError: in the runner); details: "
+    )
+    (saved,) = tmp_path.glob("tokenlaw-fault-*.txt")
+    assert "in fail" in saved.read_text()
+
+
+def test_an_interrupt_is_status_130(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "audit", interrupt)
+    assert main(["audit", "reference"]) == 130
+    assert capsys.readouterr().err == "tokenlaw: interrupted\n"
+
+
+def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list"]) == 0
+    assert "reference (" in capsys.readouterr().out
+    assert main(["list", "--json"]) == 0
+    listed = {entry["name"]: entry for entry in json.loads(capsys.readouterr().out)}
+    assert listed["reference"]["installed"]
+    assert "fork" in listed["reference"]["contracts"]["block-manager"]
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"tokenlaw {tokenlaw.__version__}\n"
+    assert main(["--help"]) == 0
+    assert "replay" in capsys.readouterr().out
+    run = subprocess.run(
+        [sys.executable, "-m", "tokenlaw", "--version"], capture_output=True, text=True, check=True
+    )
+    assert run.stdout == f"tokenlaw {tokenlaw.__version__}\n"
+
+
+def test_profiles_are_those_of_the_suites() -> None:
+    assert [str(name) for name in ProfileName] == list(PROFILES)

@@ -1,0 +1,143 @@
+"""The pytest plugin, on fake suites and targets."""
+
+import functools
+from pathlib import Path
+
+import pytest
+
+from tokenlaw import checks, runner
+
+pytest_plugins = ["pytester"]
+
+TARGETS = Path(__file__).parent / "targets"
+FAKES = "fake_suites:suites"
+MODULE = """
+import pytest
+
+@pytest.mark.tokenlaw_contract("block-manager")
+def test_manager(tokenlaw_check):
+    tokenlaw_check()
+
+@pytest.mark.tokenlaw_contract("kv-store")
+def test_store(tokenlaw_check):
+    tokenlaw_check()
+"""
+CONFTEST = f"""
+import functools
+from tokenlaw import checks, runner
+
+checks.load_suites = functools.partial(checks.load_suites, {FAKES!r})
+runner.audit = functools.partial(runner.audit, registry={FAKES!r})
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project with one test of each contract; fake suites in this process."""
+    monkeypatch.setattr(checks, "load_suites", functools.partial(checks.load_suites, FAKES))
+    monkeypatch.setattr(runner, "audit", functools.partial(runner.audit, registry=FAKES))
+    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
+    monkeypatch.syspath_prepend(str(TARGETS))
+    pytester.makepyfile(test_engine=MODULE)
+    return pytester
+
+
+def test_a_target_that_holds(project: pytest.Pytester) -> None:
+    result = project.runpytest_inprocess("-v", "--tokenlaw-target", "fake_targets:BOTH")
+    result.assert_outcomes(passed=2, skipped=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*test_manager?fake/content? PASSED*",
+            "*test_manager?fake/forks? SKIPPED*not supported: needs fork*",
+            "*test_store?store/content? PASSED*",
+        ]
+    )
+
+
+def test_a_refuted_check_fails_with_its_message_and_a_missing_contract_is_skipped(
+    project: pytest.Pytester,
+) -> None:
+    result = project.runpytest_inprocess("-rs", "--tokenlaw-target=fake_targets:Refuted", "--tokenlaw-seed=3")
+    result.assert_outcomes(failed=1, skipped=2)
+    result.stdout.fnmatch_lines(
+        [
+            "refuted: fake/content",
+            "expected 1 *not markup* found 2",
+            "repeat: tokenlaw audit fake_targets:Refuted --profile dev --seed 3 --contract block-manager",
+            "SKIPPED*fulfils block-manager, not kv-store",
+        ]
+    )
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_what_was_not_decided_fails_and_the_audit_runs_once(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+    audit = runner.audit
+    monkeypatch.setattr(
+        runner, "audit", lambda *args, **options: calls.append(options) or audit(*args, **options)
+    )
+    result = project.runpytest_inprocess("-k", "manager", "--tokenlaw-target", "fake_targets:Dying")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["unknown: fake/content", "*exited with status 7*"])
+    assert [call["contracts"] for call in calls] == [["block-manager"]]
+
+
+def test_only_the_selected_checks_are_items(project: pytest.Pytester) -> None:
+    result = project.runpytest_inprocess("--collect-only", "-q", "--tokenlaw-only", "*/content")
+    result.stdout.fnmatch_lines(["*test_manager?fake/content?", "*test_store?store/content?"])
+    result.stdout.no_fnmatch_line("*fake/forks*")
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--tokenlaw-target=referense", "unknown target 'referense'; did you mean 'reference'?"),
+        ("--tokenlaw-target=broken_module:x", "importing broken_module failed: ImportError: no kernel"),
+        ("--tokenlaw-profile=deepest", "unknown profile 'deepest'; did you mean 'deep'?"),
+        ("--tokenlaw-only=zzz", "'zzz' matches no check"),
+        ("--tokenlaw-seed=x", "--tokenlaw-seed 'x': expected a whole number, 0 or more"),
+    ],
+)
+def test_a_bad_option_is_one_line(project: pytest.Pytester, option: str, message: str) -> None:
+    result = project.runpytest_inprocess(option)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    (line,) = [line for line in result.stderr.lines if line]
+    assert line.startswith("ERROR: tokenlaw: ")
+    assert message in line
+
+
+def test_a_factory_that_fails_is_named(project: pytest.Pytester) -> None:
+    result = project.runpytest_inprocess("-k", "manager", "--tokenlaw-target", "fake_targets:LYING")
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["BadUse: lying: declares block-manager capability 'fork' but *"])
+
+
+def test_the_fixture_needs_a_contract(project: pytest.Pytester) -> None:
+    project.makepyfile(test_engine="def test_nothing(tokenlaw_check): pass")
+    result = project.runpytest_inprocess()
+    result.stdout.fnmatch_lines(
+        ["*test_nothing: tokenlaw_check needs @pytest.mark.tokenlaw_contract(contract)*"]
+    )
+
+
+def test_it_works_under_xdist(project: pytest.Pytester) -> None:
+    project.makeconftest(CONFTEST)
+    options = ("-n", "2", "--dist", "loadgroup", "--strict-markers")
+    result = project.runpytest_subprocess(*options, "--tokenlaw-target", "fake_targets:BOTH")
+    result.assert_outcomes(passed=2, skipped=1)
+
+
+def test_the_installed_suites_are_collected(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_subprocess(
+        "--pyargs",
+        "tokenlaw.properties",
+        "--collect-only",
+        "-q",
+        "--import-mode=importlib",
+        "--strict-markers",
+    )
+    assert result.ret == 0
+    for name in ("test_block_manager?kv/content?", "test_kv_store?store/content?", "test_paged_attention?*?"):
+        result.stdout.fnmatch_lines([f"*{name}"])

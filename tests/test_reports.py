@@ -1,0 +1,192 @@
+"""Reports as JSON, JUnit XML, lines and tables; counterexamples as files. Strangers' text harms none."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tokenlaw import counterexamples, junit, terminal
+from tokenlaw.errors import BadUse
+from tokenlaw.properties.trace import New, Trace, load, to_data
+from tokenlaw.report import Report, Target, require_writable, write_whole
+from tokenlaw.spec.contracts import BLOCK_MANAGER
+from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
+
+HOSTILE = "first [bold]line[/bold] <&>\"'\x1b[31m\x00\ud800]]>\nsecond line\uffff"
+TRACE = Trace((New((1, 2)),))
+
+
+def evidence(name: str, verdict: Verdict, message: str = "", **options: object) -> Evidence:
+    check = Check(name, "K1", "The claim [red]holds.", BLOCK_MANAGER, Severity.WRONG_CONTENT)
+    return Evidence(check, verdict, {"fork": 3}, 12, 0.25, message, **options)
+
+
+@pytest.fixture
+def report() -> Report:
+    rows = (
+        evidence("kv/good", Verdict.HOLDS),
+        evidence("kv/bad", Verdict.REFUTED, HOSTILE, counterexample=to_data(TRACE)),
+        evidence("kv/crash", Verdict.UNKNOWN, "Traceback"),
+        evidence("kv/rare", Verdict.NOT_EXERCISED, "never happened: fork"),
+        evidence("kv/absent", Verdict.NOT_SUPPORTED, "needs fork"),
+    )
+    target = Target("mine:[make]", "1.0", (BLOCK_MANAGER,), {BLOCK_MANAGER: ("fork",)})
+    return Report(target, rows, "dev", 5, {"python": "3.11"}, "tokenlaw audit mine:[make]", 2.5)
+
+
+def test_the_json_envelope(report: Report, tmp_path: Path) -> None:
+    report.write_json(tmp_path / "report.json")
+    data = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    checks = data.pop("checks")
+    assert data == {
+        "schema": "tokenlaw.report/1",
+        "spec_version": "1",
+        "target": {
+            "name": "mine:[make]",
+            "version": "1.0",
+            "contracts": [BLOCK_MANAGER],
+            "capabilities": {BLOCK_MANAGER: ["fork"]},
+        },
+        "verdict": "refuted",
+        "seed": 5,
+        "profile": "dev",
+        "versions": {"python": "3.11"},
+        "command": "tokenlaw audit mine:[make]",
+    }
+    assert checks[0] == {
+        "id": "kv/good",
+        "rule": "K1",
+        "contract": BLOCK_MANAGER,
+        "title": "The claim [red]holds.",
+        "verdict": "holds",
+        "severity": "wrong content",
+        "exercised": {"fork": 3},
+        "operations": 12,
+        "seconds": 0.25,
+        "message": "",
+        "counterexample": None,
+    }
+    assert checks[1]["counterexample"]["schema"] == "tokenlaw.trace/1"
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    write_whole(path, b"old")
+    with pytest.raises(TypeError):
+        write_whole(path, "text, not bytes")  # type: ignore[arg-type]  # the point of the test
+    assert path.read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_junit_has_a_case_a_check(report: Report) -> None:
+    root = ElementTree.fromstring(junit.to_xml(report))
+    totals = {"tests": "5", "failures": "1", "errors": "1", "skipped": "2", "time": "2.500"}
+    assert root.attrib == totals
+    suite = root.find("testsuite")
+    assert suite is not None
+    outcomes = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
+    assert outcomes == {
+        "kv/good": [],
+        "kv/bad": ["failure"],
+        "kv/crash": ["error"],
+        "kv/rare": ["skipped"],
+        "kv/absent": ["skipped"],
+    }
+    assert suite.find("testcase/skipped").get("message") == "not exercised: never happened: fork"
+    failure = suite.find("testcase/failure")
+    assert failure.text == "first [bold]line[/bold] <&>\"'\\x1b[31m\\x00\\ud800]]>\nsecond line\\uffff"
+    assert failure.get("message") == "refuted: first [bold]line[/bold] <&>\"'\\x1b[31m\\x00\\ud800]]>"
+
+
+def test_plain_lines(report: Report, capsys: pytest.CaptureFixture[str]) -> None:
+    terminal.show(report, {"kv/bad": Path("saved.json")})
+    output = capsys.readouterr().out
+    lines = output.splitlines()
+    assert lines[0] == "holds          kv/good (K1) The claim [red]holds. [12 operations]"
+    assert "\x1b" not in output
+    assert "first [bold]line[/bold] <&>\"'\\x1b[31m\\x00\\ud800]]>" in lines
+    assert "saved:  saved.json" in lines
+    assert "replay: tokenlaw replay saved.json --target 'mine:[make]'" in lines
+    assert lines[-2].startswith(
+        "mine:[make] 1.0: refuted (1 refuted, 1 unknown, 1 not exercised, 1 holds, 1 not"
+    )
+    assert lines[-1] == "repeat: tokenlaw audit mine:[make]"
+
+
+def test_a_terminal_gets_a_table(
+    report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "is_interactive", lambda: True)
+    monkeypatch.setenv("COLUMNS", "120")
+    with terminal.progress() as tell:
+        tell("[bold]traces", 1, 2)
+    terminal.show(report, {"kv/bad": Path("saved.json")})
+    output = capsys.readouterr().out
+    assert "The claim [red]holds." in output
+    assert "first [bold]line[/bold] <&>\"'\\x1b[31m\\x00\\ud800]]>" in output
+    assert "replay: tokenlaw replay saved.json --target 'mine:[make]'" in output
+
+
+def test_ci_is_not_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.delenv("CI", raising=False)
+    assert terminal.is_interactive()
+    monkeypatch.setenv("CI", "true")
+    assert not terminal.is_interactive()
+
+
+def test_counterexamples_are_saved_and_read_again(report: Report, tmp_path: Path) -> None:
+    saved = counterexamples.save(report, tmp_path)
+    assert saved == {"kv/bad": tmp_path / "mine--make-" / "kv-bad.json"}
+    assert load(saved["kv/bad"]) == TRACE
+    assert counterexamples.load(saved["kv/bad"])["operations"][0]["tokens"] == [1, 2]
+    assert counterexamples.in_words(counterexamples.load(saved["kv/bad"])).endswith(
+        "1. new sequence 0: tokens 1 2"
+    )
+
+
+def test_an_attention_case_in_words() -> None:
+    assert counterexamples.in_words({"schema": "tokenlaw.attention/1", "lengths": [3]}).startswith("case: ")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "damaged, not JSON"),
+        (b"\xff", "damaged, not JSON"),
+        (b"[]", "not a counterexample: schema None"),
+        (b'{"schema": 3}', "not a counterexample: schema 3"),
+        (b'{"schema": "tokenlaw.report/1"}', "not a counterexample: schema 'tokenlaw.report/1'"),
+    ],
+)
+def test_a_damaged_counterexample_is_bad_use(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(content)
+    with pytest.raises(BadUse, match=message):
+        counterexamples.load(path)
+
+
+def test_places_that_cannot_be_written_are_bad_use(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BadUse, match="is a folder"):
+        require_writable(tmp_path, "--json")
+    with pytest.raises(BadUse, match="can't be written: No such file"):
+        require_writable(tmp_path / "absent" / "report.json", "--json")
+    with pytest.raises(BadUse, match="is not a folder"):
+        counterexamples.require_folder(tmp_path / "file" / "below")
+    require_writable(tmp_path / "report.json", "--json")
+    counterexamples.require_folder(tmp_path / "absent" / "below")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_terminal_without_unicode_shows_escapes() -> None:
+    program = "from tokenlaw.cli import run; import sys; sys.argv = ['tokenlaw', 'replay', 'é', '--target', 'x']; run()"
+    run = subprocess.run(
+        [sys.executable, "-c", program], env={"PYTHONIOENCODING": "ascii"}, capture_output=True, check=False
+    )
+    assert run.returncode == 3
+    assert run.stderr == b"tokenlaw: \\xe9: can't be read: No such file or directory\n"

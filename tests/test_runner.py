@@ -1,0 +1,124 @@
+"""Audits in child processes: what a target does to its process becomes a verdict, never a broken run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tokenlaw.errors import BadUse, ToolFault
+from tokenlaw.protocol import Limits
+from tokenlaw.report import Report
+from tokenlaw.runner import audit, replay
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE
+from tokenlaw.spec.verdicts import Verdict
+
+TARGETS = Path(__file__).parent / "targets"
+
+
+@pytest.fixture(autouse=True)
+def _targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(TARGETS)
+    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
+
+
+def run(name: str, registry: str = "suites", **options: Any) -> Report:
+    return audit(f"fake_targets:{name}", registry=f"fake_suites:{registry}", **options)
+
+
+def test_every_contract_is_run_and_described() -> None:
+    seen: list[tuple[str, int, int]] = []
+    report = run("BOTH", seed=3, progress=lambda *event: seen.append(event))
+    assert [(row.check.id, row.verdict) for row in report.evidence] == [
+        ("fake/content", Verdict.HOLDS),
+        ("fake/forks", Verdict.NOT_SUPPORTED),
+        ("store/content", Verdict.HOLDS),
+    ]
+    assert report.verdict is Verdict.HOLDS
+    assert report.target.name == "both"
+    assert report.target.contracts == (BLOCK_MANAGER, KV_STORE)
+    assert report.target.capabilities == {BLOCK_MANAGER: (), KV_STORE: ()}
+    assert report.command == "tokenlaw audit fake_targets:BOTH --profile dev --seed 3"
+    assert seen[0] == ("traces", 0, 5)
+
+
+def test_a_plain_factory_is_wrapped_and_its_capabilities_are_probed() -> None:
+    report = run("Forking", only="fake/forks")
+    assert [(row.check.id, row.verdict) for row in report.evidence] == [("fake/forks", Verdict.HOLDS)]
+    assert (report.target.name, report.target.version) == ("fake_targets:Forking", "7.5")
+    assert report.target.capabilities == {BLOCK_MANAGER: ("fork",)}
+
+
+def test_noise_on_stdout_and_processes_left_behind_disturb_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LINGERING_PID", str(tmp_path / "pid"))
+    assert run("Noisy").verdict is Verdict.HOLDS
+    assert capfd.readouterr() == ("", "")
+    status = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
+    assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Dying", ["exited with status 7", "my last words", "1. new sequence 0: tokens 0 0"]),
+        ("Segfaulting", ["signal 11 (SIGSEGV)", "in append", "fake_targets.py"]),
+    ],
+)
+def test_an_accident_makes_every_check_unknown(name: str, expected: list[str]) -> None:
+    report = run(name)
+    assert [row.verdict for row in report.evidence] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
+    for text in expected:
+        assert text in report.evidence[0].message
+    assert report.evidence[0].counterexample["operations"] == [
+        {"op": "new", "tokens": [0, 0], "namespace": ""}
+    ]
+
+
+def test_a_hang_is_found_early_with_its_stack_and_its_trace() -> None:
+    report = run("Hanging", limits=Limits(quiet=0.5))
+    assert report.verdict is Verdict.UNKNOWN
+    message = report.evidence[0].message
+    assert "it hung" in message
+    assert "wait_for_ever" in message
+    assert report.evidence[0].counterexample["operations"][0]["tokens"] == [2, 0]
+
+
+def test_a_run_that_never_ends_is_stopped() -> None:
+    report = run("Manager", registry="slow", limits=Limits(factor=0, per_check=0, slack=1))
+    assert report.verdict is Verdict.UNKNOWN
+    assert "it hung" in report.evidence[0].message
+
+
+def test_a_target_that_hangs_while_it_is_imported_is_unknown() -> None:
+    report = audit("hanging_module:x", registry="fake_suites:suites", limits=Limits(start=1))
+    assert [(row.check.id, row.verdict) for row in report.evidence] == [("target/load", Verdict.UNKNOWN)]
+    assert "hanging_module.py" in report.evidence[0].message
+    assert report.target.name == "hanging_module:x"
+
+
+def test_too_much_memory_is_unknown() -> None:
+    report = run("Hanging", limits=Limits(memory=2**20))
+    assert report.verdict is Verdict.UNKNOWN
+    assert "the limit is 0.0 GiB" in report.evidence[0].message
+
+
+def test_a_fault_of_a_suite_is_not_blamed_on_the_target() -> None:
+    with pytest.raises(ToolFault, match="the suite is at fault"):
+        run("Manager", registry="faulty")
+
+
+def test_bad_use_arrives_as_one_line() -> None:
+    with pytest.raises(BadUse, match="its factory raised ValueError: no device"):
+        run("raising_factory")
+
+
+def test_a_replay_names_its_file_and_its_command() -> None:
+    data = {"schema": "tokenlaw.trace/1", "contract": BLOCK_MANAGER, "operations": [{"op": "reset"}]}
+    report = replay(data, "fake_targets:Manager", source="saved.json", registry="fake_suites:suites")
+    assert [(row.check.id, row.verdict) for row in report.evidence] == [("fake/content", Verdict.HOLDS)]
+    assert report.command == "tokenlaw replay saved.json --target fake_targets:Manager"
+
+
+def test_limits_grow_with_the_profile_and_the_checks() -> None:
+    assert Limits().seconds(20.0, 16) == 2 * 20 + 16 * 45 + 60

@@ -1,0 +1,145 @@
+"""From the name of a target to an implementation, and from a request to a session; all in this process."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tokenlaw.errors import BadUse, LacksContract
+from tokenlaw.protocol import Request
+from tokenlaw.session import Session
+from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, CacheConfig
+from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.targets import adapters, build_once, resolve
+
+TARGETS = Path(__file__).parent / "targets"
+
+
+@pytest.fixture(autouse=True)
+def _targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(TARGETS))
+
+
+def session(target: str, **options: Any) -> Session:
+    return Session(Request(f"fake_targets:{target}", "", registry="fake_suites:suites", **options))
+
+
+def test_an_adapter_is_found_by_its_name() -> None:
+    assert adapters()["reference"] == "tokenlaw.impl.paged:REFERENCE"
+    assert resolve("reference").name == "reference"
+
+
+@pytest.mark.parametrize(
+    ("attribute", "contract"),
+    [("Manager", BLOCK_MANAGER), ("Store", KV_STORE), ("attention_factory", PAGED_ATTENTION)],
+)
+def test_a_plain_factory_shows_its_contract(attribute: str, contract: str) -> None:
+    implementation = resolve(f"fake_targets:{attribute}")
+    assert list(implementation.factories) == [contract]
+    assert implementation.name == f"fake_targets:{attribute}"
+    assert implementation.version == "7.5"
+    _, capabilities = build_once(implementation, contract)
+    assert capabilities <= CAPABILITY_MEMBERS[contract].keys()
+
+
+def test_a_factory_gets_the_configuration() -> None:
+    built = resolve("fake_targets:Manager").factories[BLOCK_MANAGER](CacheConfig(block_size=7))
+    assert built.config.block_size == 7
+
+
+def test_the_working_directory_is_searched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "module_in_working_directory.py").write_text("from fake_targets import BOTH\n")
+    monkeypatch.chdir(tmp_path)
+    assert resolve("module_in_working_directory:BOTH").name == "both"
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("referense", "unknown target 'referense'; did you mean 'reference'?"),
+        ("zzz", "known: reference"),
+        (":x", "write module:attribute"),
+        ("fake_targets:", "write module:attribute"),
+        (
+            "no_such_module:x",
+            "importing no_such_module failed: ModuleNotFoundError: No module named 'no_such_module'",
+        ),
+        ("broken_module:x", "importing broken_module failed: ImportError: no kernel for this device"),
+        ("fake_targets:BOHT", "has no attribute 'BOHT'; did you mean 'BOTH'?"),
+        ("fake_targets:NUMBER", "is a int; expected an Implementation or a factory"),
+        (
+            "fake_targets:wrong_factory",
+            "the factory returned dict, which fulfils no contract (block-manager: allocate",
+        ),
+        ("fake_targets:raising_factory", "its factory raised ValueError: no device"),
+    ],
+)
+def test_a_target_that_cannot_be_used_is_one_line(target: str, message: str) -> None:
+    with pytest.raises(BadUse) as caught:
+        resolve(target)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "message"),
+    [
+        ("LYING", {}, "declares block-manager capability 'fork' but Manager lacks fork"),
+        ("STORE_ONLY", {"only": "fake/*"}, "matches no check of kv-store"),
+        ("STORE_ONLY", {"contracts": (BLOCK_MANAGER,)}, "fulfils kv-store, not block-manager"),
+        ("BOTH", {"contracts": ("kv-stor",)}, "unknown contract 'kv-stor'; did you mean 'kv-store'?"),
+        ("BOTH", {"only": "fake/contend"}, "matches no check; did you mean 'fake/content'"),
+        ("BOTH", {"profile": "deeper"}, "unknown profile 'deeper'; did you mean 'deep'?"),
+        ("WRONG", {}, "the block-manager factory returned dict, which lacks allocate"),
+    ],
+)
+def test_a_request_that_cannot_be_fulfilled_is_one_line(
+    target: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(BadUse) as caught:
+        session(target, **options)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, LacksContract) == (target == "STORE_ONLY")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"operations": []}, "saved.json: it needs swap, which this target doesn't offer"),
+        (
+            {"contract": KV_STORE},
+            "saved.json needs a kv-store; target 'fake_targets:Manager' fulfils block-manager",
+        ),
+        ({"contract": "engine"}, "saved.json: unknown contract 'engine'"),
+        ({"schema": "tokenlaw.attention/1"}, "saved.json: unknown contract 'paged-attention'"),
+    ],
+)
+def test_a_counterexample_that_does_not_fit_is_one_line(changes: dict[str, Any], message: str) -> None:
+    data = {
+        "schema": "tokenlaw.trace/1",
+        "contract": BLOCK_MANAGER,
+        "operations": [{"op": "reset"}],
+    } | changes
+    with pytest.raises(BadUse) as caught:
+        list(session("Manager", replay=data, replay_source="saved.json").run(lambda *_: None, lambda _: None))
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("Raising", "KeyError: 'lost block'"), ("Quitting", "SystemExit: leaving")]
+)
+def test_an_exception_of_the_implementation_makes_every_check_unknown(name: str, expected: str) -> None:
+    heard: list[Any] = []
+    rows = list(session(name).run(lambda *_: None, heard.append))
+    assert [row.verdict for row in rows] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
+    assert expected in rows[0].message
+    assert "in append" in rows[0].message
+    assert len(heard) == 1
+
+
+def test_an_exception_of_a_suite_is_not_blamed_on_the_implementation() -> None:
+    faulty = Session(Request("fake_targets:Manager", "", registry="fake_suites:faulty"))
+    with pytest.raises(RuntimeError, match="the suite is at fault"):
+        list(faulty.run(lambda *_: None, lambda _: None))

@@ -1,0 +1,159 @@
+"""The command line.
+
+Exit statuses: 0 holds, 1 refuted, 2 unknown or not exercised, 3 bad use, 4 fault of tokenlaw itself.
+Starts quickly: nothing heavy is imported before a command needs it.
+"""
+
+# ruff: noqa: PLC0415 - see above
+
+import sys
+import tempfile
+import traceback
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tokenlaw import __version__
+from tokenlaw.errors import BadUse, ToolFault
+from tokenlaw.text import one_line
+
+BAD_USE, TOOL_FAULT, INTERRUPTED = 3, 4, 130
+
+# Recent typer brings its own copy of click; the base class of its errors is found either way.
+_UsageError: type[Exception] = typer.BadParameter.__base__ or Exception
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Is this LLM decoding engine exact? Audits paged KV caches and paged attention.",
+)
+
+
+class ProfileName(StrEnum):
+    """How much is tried: for development (seconds), for CI (minutes), in depth (an hour)."""
+
+    DEV = "dev"
+    CI = "ci"
+    DEEP = "deep"
+
+
+Target = Annotated[str, typer.Argument(help="An installed adapter (tokenlaw list), or module:attribute.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(f"tokenlaw {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise typer.BadParameter("say what to do: audit, replay or list (tokenlaw --help)")
+
+
+@app.command()
+def audit(  # noqa: PLR0917 - typer makes options of them
+    target: Target,
+    json: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML to this file.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)] = 0,
+    profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
+    only: Annotated[str, typer.Option(metavar="GLOB", help="Only checks whose id matches.")] = "*",
+    contract: Annotated[list[str] | None, typer.Option(help="Only this contract; may be repeated.")] = None,
+    counterexamples: Annotated[Path, typer.Option(help="Folder for counterexamples.")] = Path(
+        ".tokenlaw/counterexamples"
+    ),
+) -> int:
+    """Audit TARGET: every check of every contract that it fulfils."""
+    from tokenlaw import counterexamples as saving
+    from tokenlaw import junit as junit_report
+    from tokenlaw import terminal
+    from tokenlaw.report import require_writable
+    from tokenlaw.runner import audit as run_audit
+
+    for option, path in (("--json", json), ("--junit", junit)):
+        if path is not None:
+            require_writable(path, option)
+    saving.require_folder(counterexamples)
+    print(f"tokenlaw {__version__}: auditing {one_line(target)}, profile {profile}, seed {seed}", flush=True)
+    with terminal.progress() as progress:
+        report = run_audit(
+            target, profile=profile, seed=seed, only=only, contracts=contract or None, progress=progress
+        )
+    saved = saving.save(report, counterexamples)
+    if json is not None:
+        report.write_json(json)
+    if junit is not None:
+        junit_report.write(report, junit)
+    terminal.show(report, saved)
+    return report.status
+
+
+@app.command()
+def replay(
+    trace: Annotated[Path, typer.Argument(help="A saved counterexample.")],
+    target: Annotated[str, typer.Option(help="Name of an installed adapter, or module:attribute.")],
+) -> int:
+    """Run one saved counterexample on a target."""
+    from tokenlaw import terminal
+    from tokenlaw.counterexamples import load
+    from tokenlaw.runner import replay as run_replay
+
+    report = run_replay(load(trace), target, source=str(trace))
+    terminal.show(report, {})
+    return report.status
+
+
+@app.command("list")
+def list_targets(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
+    """List the installed adapters, the contracts that they fulfil, and their capabilities."""
+    from tokenlaw.listing import as_lines, describe_all
+    from tokenlaw.report import formatted
+
+    described = describe_all()
+    print(formatted(described).decode() if json else "\n".join(as_lines(described)))
+    return 0
+
+
+def run() -> None:
+    """Entry point of the ``tokenlaw`` command."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that can't show a character must not turn a verdict into a fault.
+        getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(arguments: list[str]) -> int:
+    """Run a command line; the exit status. Bad use is one line on stderr, never a traceback."""
+    try:
+        status = int(typer.main.get_command(app).main(arguments, "tokenlaw", standalone_mode=False) or 0)
+    except _UsageError as error:
+        return _bad_use(getattr(error, "format_message", error.__str__)())
+    except BadUse as error:
+        return _bad_use(str(error))
+    except ToolFault as error:
+        return _tool_fault(str(error))
+    except Exception:
+        return _tool_fault(traceback.format_exc())
+    if status == INTERRUPTED:  # what typer makes of Ctrl-C
+        print("tokenlaw: interrupted", file=sys.stderr)
+    return status
+
+
+def _bad_use(message: str) -> int:
+    print(f"tokenlaw: {one_line(message)}", file=sys.stderr)
+    return BAD_USE
+
+
+def _tool_fault(text: str) -> int:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="tokenlaw-fault-", suffix=".txt", delete=False, errors="backslashreplace"
+    ) as file:
+        file.write(f"tokenlaw {__version__}, arguments {sys.argv[1:]}\n{text}")
+    last = one_line(text.rstrip().rpartition("\n")[2])
+    print(f"tokenlaw: fault of tokenlaw itself ({last}); details: {file.name}", file=sys.stderr)
+    return TOOL_FAULT

@@ -1,0 +1,80 @@
+"""Counterexamples as files: saved by an audit, read by a replay."""
+
+# ruff: noqa: PLC0415 - words need torch, files don't
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokenlaw.errors import BadUse
+from tokenlaw.report import FAILED, Report, formatted, write_whole
+
+FOLDER = Path(".tokenlaw/counterexamples")
+SCHEMAS = ("tokenlaw.trace/", "tokenlaw.attention/")
+"""What the schema of a counterexample starts with; its version follows."""
+
+
+def save(report: Report, folder: Path = FOLDER) -> dict[str, Path]:
+    """Write the counterexamples of a report to ``folder/<target>/<check>.json``; check id -> file."""
+    saved = {}
+    for row in report.with_verdict(*FAILED):
+        if row.counterexample is not None:
+            path = folder / _file_name(report.target.name) / f"{_file_name(row.check.id)}.json"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, formatted(row.counterexample))
+            saved[row.check.id] = path
+    return saved
+
+
+def _file_name(name: str) -> str:
+    """The name with everything that a file system or a shell might take amiss as ``-``.
+
+    >>> _file_name("mine:make"), _file_name("kv/content"), _file_name("..")
+    ('mine-make', 'kv-content', '--')
+    """
+    plain = re.sub(r"[^A-Za-z0-9._-]", "-", name)
+    return plain if plain.strip(".") else "-" * len(plain)
+
+
+def require_folder(folder: Path) -> None:
+    """Raise `BadUse` unless files can be saved in the folder, which need not exist yet."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise BadUse(f"--counterexamples {folder}: {existing} is not a folder")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Read a counterexample.
+
+    Raises
+    ------
+    BadUse
+        The file can't be read, isn't JSON, or doesn't say that it is a counterexample.
+    """
+    try:
+        data = msgspec.json.decode(path.read_bytes())
+    except OSError as error:
+        raise BadUse(f"{path}: can't be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise BadUse(f"{path}: damaged, not JSON: {error}") from None
+    schema = data.get("schema") if isinstance(data, dict) else None
+    if not isinstance(schema, str) or not schema.startswith(SCHEMAS):
+        expected = " or ".join(SCHEMAS)
+        raise BadUse(f"{path}: not a counterexample: schema {schema!r}, expected {expected}...")
+    found: dict[str, Any] = data
+    return found
+
+
+def in_words(data: Mapping[str, Any]) -> str:
+    """What a counterexample does, for people. Imports torch."""
+    if str(data.get("schema")).startswith("tokenlaw.attention/"):
+        from tokenlaw.properties.attention_cases import describe, from_data
+
+        return f"case: {describe(from_data(data))}"
+    from tokenlaw.properties.trace import Trace
+    from tokenlaw.properties.words import tell
+
+    return tell(msgspec.convert(data, Trace))

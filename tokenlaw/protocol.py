@@ -1,0 +1,121 @@
+"""What the runner and its child process say to each other: one request, then events as JSON lines.
+
+Nothing here imports torch: the runner's process stays light, whatever the target imports.
+"""
+
+from typing import Any, Literal
+
+import msgspec
+
+from tokenlaw.checks import REGISTRY
+from tokenlaw.spec.verdicts import Check, Evidence
+
+STACK_FILE = "stack.txt"
+"""In the scratch folder: where faulthandler writes the stacks of a hang or of a fatal signal."""
+
+RUNNING_FILE = "running.json"
+"""In the scratch folder: the trace or case that is being run."""
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """When a child process is given up.
+
+    ``start``: seconds to import the target and to build it once. ``quiet``: seconds without the start of
+    another trace or another sign of progress. ``memory``: resident bytes (enforced where ``/proc`` exists).
+    All in all a contract gets ``factor`` times the seconds of its profile, plus ``per_check`` for each of
+    its checks (shrinking isn't counted by profiles), plus ``slack``.
+    """
+
+    start: float = 120.0
+    quiet: float = 30.0
+    factor: float = 2.0
+    per_check: float = 45.0
+    slack: float = 60.0
+    memory: int = 8 * 2**30
+
+    def seconds(self, profile: float, checks: int) -> float:
+        """Seconds for a contract, from those of its profile and the number of its checks."""
+        return self.factor * profile + self.per_check * checks + self.slack
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What a child process is to do.
+
+    ``contracts`` are those allowed (None: all that the target fulfils), ``contract`` is the one to run (None:
+    the first of them). With ``replay`` a counterexample is run instead of a search.
+    """
+
+    target: str
+    scratch: str
+    profile: str = "dev"
+    seed: int = 0
+    only: str = "*"
+    contracts: tuple[str, ...] | None = None
+    contract: str | None = None
+    replay: dict[str, Any] | None = None
+    replay_source: str = ""
+    limits: Limits = Limits()
+    registry: str = REGISTRY
+
+
+class Started(msgspec.Struct, frozen=True, tag="started"):
+    """The child lives: whatever ends it from now on is the target's doing, or reported as a `Fault`."""
+
+
+class Described(msgspec.Struct, frozen=True, tag="described"):
+    """The target was loaded; ``to_run`` are the contracts that a whole audit has to run, in order."""
+
+    name: str
+    version: str
+    contracts: tuple[str, ...]
+    to_run: tuple[str, ...]
+
+
+class Planned(msgspec.Struct, frozen=True, tag="planned"):
+    """The object was built: these checks follow, within so many seconds."""
+
+    contract: str
+    capabilities: tuple[str, ...]
+    checks: tuple[Check, ...]
+    seconds: float
+
+
+class Progressed(msgspec.Struct, frozen=True, tag="progressed"):
+    """``done`` of ``total`` of ``what``."""
+
+    what: str
+    done: int
+    total: int
+
+
+class Reported(msgspec.Struct, frozen=True, tag="reported"):
+    """The evidence of one check."""
+
+    evidence: Evidence
+
+
+class Fault(msgspec.Struct, frozen=True, tag="fault"):
+    """The child couldn't do its work, and it isn't the implementation's fault."""
+
+    kind: Literal["bad use", "lacks contract", "tool"]
+    message: str
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """Every planned check was reported."""
+
+
+Event = Started | Described | Planned | Progressed | Reported | Fault | Finished
+
+_ENCODER = msgspec.json.Encoder()
+_DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
+
+
+def encode(event: Event) -> bytes:
+    """The event as one line."""
+    return _ENCODER.encode(event) + b"\n"
+
+
+def decode(line: bytes) -> Event:
+    """The event of one line; raises ``msgspec.DecodeError`` if it isn't one."""
+    return _DECODER.decode(line)

@@ -1,0 +1,131 @@
+"""The pytest plugin: ``pytest --pyargs tokenlaw.properties --tokenlaw-target TARGET``.
+
+pytest loads it in every session of every project, so nothing heavy is imported before a test asks for the
+fixture `tokenlaw_check`. One item a check; the checks of a contract are run together, once a session (once a
+worker under xdist), in a child process.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pytest
+
+# ruff: noqa: PLC0415 - see above
+
+if TYPE_CHECKING:
+    from tokenlaw.report import Report
+
+FIXTURE = "tokenlaw_check"
+MARKER = "tokenlaw_contract"
+_OPTIONS = (
+    ("--tokenlaw-target", "TARGET", "reference", "adapter's name or module:attribute that is audited"),
+    ("--tokenlaw-profile", "NAME", "dev", "how much is tried: dev, ci or deep"),
+    ("--tokenlaw-seed", "N", "0", "the same seed repeats the run"),
+    ("--tokenlaw-only", "GLOB", "*", "only checks whose id matches"),
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options; all of them start with ``--tokenlaw-``."""
+    group = parser.getgroup("tokenlaw", "tokenlaw: is this decoding engine exact?")
+    for name, metavar, default, explanation in _OPTIONS:
+        group.addoption(name, metavar=metavar, default=None, help=f"{explanation} (default: {default})")
+
+
+def _option(config: pytest.Config, name: str) -> str:
+    """The value of an option, or its default."""
+    given: str | None = config.getoption(name)
+    return next(default for known, _, default, _ in _OPTIONS if known == name) if given is None else given
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the markers, and refuse bad options before anything is collected."""
+    config.addinivalue_line("markers", f"{MARKER}(contract): the contract whose checks {FIXTURE} stands for")
+    config.addinivalue_line("markers", "xdist_group(name): tests of one name run on one worker")
+    given = [name for name, *_ in _OPTIONS if config.getoption(name) is not None]
+    if given and not hasattr(config, "workerinput"):
+        _refuse_bad_options(config)
+
+
+def _refuse_bad_options(config: pytest.Config) -> None:
+    from tokenlaw.checks import load_suites, require_match
+    from tokenlaw.errors import BadUse
+    from tokenlaw.session import profile_named
+    from tokenlaw.targets import resolve
+
+    try:
+        profile_named(_option(config, "--tokenlaw-profile"))
+        require_match(load_suites(), _option(config, "--tokenlaw-only"))
+        resolve(_option(config, "--tokenlaw-target"))
+    except BadUse as error:
+        raise pytest.UsageError(f"tokenlaw: {error}") from None
+    seed = _option(config, "--tokenlaw-seed")
+    if not seed.isdecimal():
+        raise pytest.UsageError(f"tokenlaw: --tokenlaw-seed {seed!r}: expected a whole number, 0 or more")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """One item for each selected check of the contract that the test names with its marker."""
+    if FIXTURE not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker(MARKER)
+    if marker is None:
+        where = metafunc.definition.nodeid
+        raise pytest.UsageError(f"{where}: {FIXTURE} needs @pytest.mark.{MARKER}(contract)")
+    from tokenlaw.checks import load_suites, matching
+
+    contract = str(marker.args[0])
+    suite = load_suites()[contract]
+    selected = matching(suite, _option(metafunc.config, "--tokenlaw-only"))
+    group = pytest.mark.xdist_group(f"tokenlaw {contract}")
+    ids = [check.id for check in suite.checks if check.id in selected]
+    parameters = [pytest.param((contract, check), id=check, marks=group) for check in ids]
+    metafunc.parametrize(FIXTURE, parameters, indirect=True)
+
+
+@pytest.fixture
+def tokenlaw_check(request: pytest.FixtureRequest) -> Callable[[], None]:
+    """Call it: returns if the check holds, skips if it isn't supported, else fails with the message."""
+    contract, check = request.param
+    return lambda: _judge(request.config, contract, check)
+
+
+_REPORTS = pytest.StashKey[dict[str, "Report | Exception"]]()
+
+
+def _judge(config: pytest.Config, contract: str, check: str) -> None:
+    __tracebackhide__ = True
+    from tokenlaw.errors import LacksContract
+    from tokenlaw.spec.verdicts import Verdict
+
+    report = _report(config, contract)
+    if isinstance(report, LacksContract):
+        pytest.skip(str(report))
+    if isinstance(report, Exception):
+        pytest.fail(f"{type(report).__name__}: {report}", pytrace=False)
+    rows = {row.check.id: row for row in report.evidence}
+    row = rows.get(check, report.evidence[0])
+    if row.verdict is Verdict.NOT_SUPPORTED:
+        pytest.skip(f"not supported: {row.message}")
+    if row.verdict is not Verdict.HOLDS:
+        pytest.fail(f"{row.verdict}: {check}\n{row.message}\nrepeat: {report.command}", pytrace=False)
+
+
+def _report(config: pytest.Config, contract: str) -> "Report | Exception":
+    """The audit of the contract, run once a session; or why there is none."""
+    reports = config.stash.setdefault(_REPORTS, {})
+    if contract not in reports:
+        from tokenlaw.errors import BadUse, ToolFault
+        from tokenlaw.runner import audit
+
+        try:
+            reports[contract] = audit(
+                _option(config, "--tokenlaw-target"),
+                profile=_option(config, "--tokenlaw-profile"),
+                seed=int(_option(config, "--tokenlaw-seed")),
+                only=_option(config, "--tokenlaw-only"),
+                contracts=[contract],
+            )
+        except (BadUse, ToolFault) as error:
+            reports[contract] = error
+    return reports[contract]

@@ -1,0 +1,165 @@
+"""What an audit showed, and its JSON form: one versioned envelope that every other view reads."""
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tokenlaw.errors import BadUse
+from tokenlaw.spec.verdicts import Evidence, Verdict, exit_status, overall
+from tokenlaw.text import encodable
+
+SCHEMA = "tokenlaw.report/1"
+SPEC_VERSION = "1"
+"""Grows when a rule changes its meaning, so that verdicts of different releases can be told apart."""
+
+FAILED = (Verdict.REFUTED, Verdict.UNKNOWN, Verdict.NOT_EXERCISED)
+"""Verdicts that keep a run from passing."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What was audited: its contracts, and the capabilities of those that were run."""
+
+    name: str
+    version: str
+    contracts: tuple[str, ...] = ()
+    capabilities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """The outcome of an audit.
+
+    Attributes
+    ----------
+    target : what was audited.
+    evidence : one entry a check, in the order of contracts and checks.
+    profile, seed : how much was tried, and from which seed.
+    versions : ``python``, ``torch``, ``tokenlaw``, ``platform``.
+    command : how to repeat the run.
+    seconds : wall-clock time of the whole run.
+    """
+
+    target: Target
+    evidence: tuple[Evidence, ...]
+    profile: str
+    seed: int
+    versions: Mapping[str, str]
+    command: str
+    seconds: float = 0.0
+
+    @property
+    def verdict(self) -> Verdict:
+        """All verdicts joined (`tokenlaw.spec.verdicts.overall`)."""
+        return overall(row.verdict for row in self.evidence)
+
+    @property
+    def status(self) -> int:
+        """Exit status: 0 holds, 1 refuted, 2 unknown or not exercised."""
+        return exit_status(self.verdict)
+
+    def with_verdict(self, *verdicts: Verdict) -> list[Evidence]:
+        """The evidence that has one of these verdicts."""
+        return [row for row in self.evidence if row.verdict in verdicts]
+
+    def summary(self) -> str:
+        """One line: target, verdict, and how many checks had which verdict.
+
+        >>> Report(Target("mine", "1"), (), "dev", 0, {}, "").summary()
+        'mine 1: not exercised (no checks), profile dev, seed 0'
+        """
+        counts = [f"{len(rows)} {verdict}" for verdict in Verdict if (rows := self.with_verdict(verdict))]
+        told = ", ".join(counts) or "no checks"
+        target = f"{self.target.name} {self.target.version}"
+        return f"{target}: {self.verdict} ({told}), profile {self.profile}, seed {self.seed}"
+
+    def to_data(self) -> dict[str, Any]:
+        """The JSON envelope as plain data."""
+        return {
+            "schema": SCHEMA,
+            "spec_version": SPEC_VERSION,
+            "target": {
+                "name": self.target.name,
+                "version": self.target.version,
+                "contracts": list(self.target.contracts),
+                "capabilities": {name: list(found) for name, found in self.target.capabilities.items()},
+            },
+            "verdict": str(self.verdict),
+            "seed": self.seed,
+            "profile": self.profile,
+            "versions": dict(self.versions),
+            "checks": [_row(evidence) for evidence in self.evidence],
+            "command": self.command,
+        }
+
+    def write_json(self, path: Path) -> None:
+        """Write the JSON envelope; the file appears whole or not at all."""
+        write_whole(path, formatted(self.to_data()))
+
+
+def _row(evidence: Evidence) -> dict[str, Any]:
+    check = evidence.check
+    return {
+        "id": check.id,
+        "rule": check.rule,
+        "contract": check.contract,
+        "title": check.title,
+        "verdict": str(evidence.verdict),
+        "severity": str(check.severity),
+        "exercised": dict(evidence.exercised),
+        "operations": evidence.operations,
+        "seconds": round(evidence.seconds, 3),
+        "message": encodable(evidence.message),
+        "counterexample": evidence.counterexample,
+    }
+
+
+def formatted(data: Any) -> bytes:
+    """Indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n"
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file through a neighbour that is renamed, so that nobody sees half of it."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def require_writable(path: Path, option: str) -> None:
+    """Raise `BadUse` unless a file can be written at ``path``; leaves nothing behind."""
+    if path.is_dir():
+        raise BadUse(f"{option} {path}: is a folder; name a file")
+    probe = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise BadUse(f"{option} {path}: can't be written: {error.strerror}") from None
+
+
+def replay_command(file: Path | str, target: str) -> str:
+    """The command line that runs a saved counterexample."""
+    return shlex.join(["tokenlaw", "replay", str(file), "--target", target])
+
+
+def audit_command(target: str, profile: str, seed: int, only: str, contracts: tuple[str, ...]) -> str:
+    """The command line that repeats an audit.
+
+    >>> audit_command("a:b", "dev", 3, "kv/*", ())
+    "tokenlaw audit a:b --profile dev --seed 3 --only 'kv/*'"
+    """
+    words = ["tokenlaw", "audit", target, "--profile", profile, "--seed", str(seed)]
+    if only != "*":
+        words += ["--only", only]
+    for contract in contracts:
+        words += ["--contract", contract]
+    return shlex.join(words)

@@ -1,0 +1,147 @@
+"""From what the user types to an `Implementation`: adapters by name, or ``module:attribute``."""
+
+import importlib
+import importlib.metadata
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from tokenlaw.checks import did_you_mean
+from tokenlaw.errors import BadUse, described
+from tokenlaw.spec.capabilities import MANDATORY_MEMBERS, effective_capabilities
+from tokenlaw.spec.contracts import (
+    CONTRACTS,
+    PAGED_ATTENTION,
+    CacheConfig,
+    ContractError,
+    Implementation,
+)
+from tokenlaw.text import one_line
+
+GROUP = "tokenlaw.implementations"
+"""Entry-point group in which packages register adapters: ``name = "module:IMPLEMENTATION"``."""
+
+
+def adapters() -> dict[str, str]:
+    """Installed adapters: name -> ``module:attribute``, in the order of their names."""
+    points = importlib.metadata.entry_points(group=GROUP)
+    return dict(sorted((point.name, point.value) for point in points))
+
+
+def resolve(target: str) -> Implementation:
+    """The implementation that ``target`` names.
+
+    Parameters
+    ----------
+    target : name of an installed adapter, or ``module:attribute`` where the attribute is an
+        `Implementation` or a factory (``CacheConfig ->`` block manager or KV store, or a factory of a
+        paged attention without arguments). The working directory is searched for the module.
+
+    Raises
+    ------
+    BadUse
+        The target is unknown, its module fails to import, the attribute is missing, or it is neither an
+        implementation nor a factory of one.
+    """
+    known = adapters()
+    location = known.get(target, target)
+    module_name, colon, attribute = location.partition(":")
+    if not colon:
+        raise BadUse(f"unknown target {target!r}; {did_you_mean(target, known)}, or give module:attribute")
+    if not module_name or not attribute:
+        raise BadUse(f"target {target!r}: write module:attribute, for example mycache:make_manager")
+    found = _attribute(_module(target, module_name), target, attribute)
+    return found if isinstance(found, Implementation) else from_factory(found, target)
+
+
+def _module(target: str, name: str) -> Any:
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return importlib.import_module(name)
+    except (Exception, SystemExit) as error:
+        raise BadUse(f"target {target!r}: importing {name} failed: {described(error)}") from error
+
+
+def _attribute(module: Any, target: str, path: str) -> Any:
+    found = module
+    for name in path.split("."):
+        if not hasattr(found, name):
+            public = [other for other in dir(found) if not other.startswith("_")]
+            hint = did_you_mean(name, public) if public else "it has no public names"
+            raise BadUse(f"target {target!r}: {module.__name__} has no attribute {path!r}; {hint}")
+        found = getattr(found, name)
+    return found
+
+
+def from_factory(factory: Any, target: str) -> Implementation:
+    """Wrap a plain factory; the contract is the first whose mandatory members the built object has.
+
+    Raises
+    ------
+    BadUse
+        It isn't callable, raises, or builds something that fulfils no contract.
+    """
+    if not callable(factory):
+        kind = type(factory).__name__
+        raise BadUse(
+            f"target {target!r} is a {kind}; expected an Implementation or a factory of one contract"
+        )
+    built = _call(target, lambda: factory(*_arguments(factory)))
+    contract = guess_contract(built)
+    if contract is None:
+        wanted = "; ".join(f"{name}: {', '.join(MANDATORY_MEMBERS[name])}" for name in CONTRACTS)
+        kind = type(built).__name__
+        raise BadUse(f"target {target!r}: the factory returned {kind}, which fulfils no contract ({wanted})")
+    module = sys.modules.get(getattr(factory, "__module__", ""))
+    version = str(getattr(module, "__version__", "unknown"))
+
+    def build(*config: CacheConfig) -> Any:
+        return factory(*(config or _arguments(factory)))
+
+    return Implementation(target, version, {contract: build}, summary=f"factory {target}")
+
+
+def _arguments(factory: Callable[..., Any]) -> tuple[CacheConfig, ...]:
+    """What to call the factory with: a configuration, or nothing if it can't take one."""
+    try:
+        inspect.signature(factory).bind(CacheConfig())
+    except TypeError:
+        return ()
+    except ValueError:  # a builtin without a signature
+        pass
+    return (CacheConfig(),)
+
+
+def guess_contract(built: Any) -> str | None:
+    """The first contract of which the object has all mandatory members, or None."""
+    for contract in CONTRACTS:
+        if all(callable(getattr(built, name, None)) for name in MANDATORY_MEMBERS[contract]):
+            return contract
+    return None
+
+
+def _call(source: str, build: Callable[[], Any]) -> Any:
+    try:
+        return build()
+    except (Exception, SystemExit) as error:
+        raise BadUse(f"target {source!r}: its factory raised {described(error)}") from error
+
+
+def build_once(implementation: Implementation, contract: str) -> tuple[Any, frozenset[str]]:
+    """Build the contract's object once with the default configuration: the object, and its capabilities.
+
+    Raises
+    ------
+    BadUse
+        The factory raises, or returns something that isn't what the contract asks for.
+    """
+    factory = implementation.factories[contract]
+    arguments = () if contract == PAGED_ATTENTION else (CacheConfig(),)
+    built = _call(implementation.name, lambda: factory(*arguments))
+    try:
+        return built, effective_capabilities(implementation, contract, built)
+    except ContractError as error:
+        raise BadUse(one_line(str(error))) from error
