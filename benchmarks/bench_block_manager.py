@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
+
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.block_manager_run import run_trace
 from tokenlaw.properties.trace import (
@@ -62,13 +63,9 @@ def test_checked_operations_per_second(
     """Pool sizes and trace lengths; the rate must not fall with the length of the trace."""
     trace = random_trace(operations, num_blocks)
     capabilities = REFERENCE.capabilities[BLOCK_MANAGER]
-    outcome = benchmark.pedantic(
-        run_trace,
-        args=(PagedBlockManager, trace, capabilities),
-        kwargs={"read_back_every": read_back_every},
-        rounds=3,
-    )
+    outcome = benchmark(run_trace, PagedBlockManager, trace, capabilities, frozenset(), read_back_every)
     assert (outcome.violations, outcome.crash) == ([], None)
+    assert benchmark.stats is not None
     rate = operations / benchmark.stats.stats.min
     benchmark.extra_info["operations_per_second"] = round(rate)
     print(f"\n{operations} operations, {num_blocks} blocks, read back every {read_back_every}: {rate:,.0f}/s")

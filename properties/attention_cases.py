@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
+
 from tokenlaw.properties.trace import TraceError
 
 SCHEMA = "tokenlaw.attention/1"

@@ -5,11 +5,12 @@ from itertools import pairwise
 
 import torch
 from msgspec.structs import replace
+from torch import Tensor
+
 from tokenlaw.properties.attention_cases import AttentionCase
 from tokenlaw.properties.attention_subject import Answer, Expected, RuleBrokenError, Subject, check_tensor
 from tokenlaw.properties.attention_tensors import Call, make_call
 from tokenlaw.spec.attention_bound import ACCUMULATE, SMALLEST, UNIT_ROUNDOFF
-from torch import Tensor
 
 
 def merge_of_parts(

@@ -6,12 +6,13 @@ expected and found.
 
 import torch
 from msgspec.structs import replace
+from torch import Tensor
+
 from tokenlaw.properties.attention_cases import AttentionCase
 from tokenlaw.properties.attention_merge import merge_of_parts
 from tokenlaw.properties.attention_strategies import boundary_lengths
 from tokenlaw.properties.attention_subject import Answer, RuleBrokenError, Subject, compare
 from tokenlaw.properties.attention_tensors import Call
-from torch import Tensor
 
 
 def plain(case: AttentionCase) -> AttentionCase:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from msgspec.structs import replace
+
 from tokenlaw.properties.attention_cases import AttentionCase, legal
 from tokenlaw.properties.attention_strategies import Dimensions, Scope
 

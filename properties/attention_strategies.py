@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 from hypothesis import strategies as st
+
 from tokenlaw.properties.attention_cases import AttentionCase, DType, legal
 
 OPTIONS = ("window", "softcap", "sinks", "alibi")

@@ -7,11 +7,12 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
+from torch import Tensor
+
 from tokenlaw.properties.attention_cases import AttentionCase
 from tokenlaw.properties.attention_tensors import Call, make_call
 from tokenlaw.spec.attention import attend
 from tokenlaw.spec.attention_bound import error_bound
-from torch import Tensor
 
 
 class RuleBrokenError(Exception):

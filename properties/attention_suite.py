@@ -1,12 +1,14 @@
 """The suite of the paged attention contract: every check in turn, and the replay of one saved case."""
 
 import time
+import traceback
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import torch
+
 from tokenlaw.properties.attention_cases import AttentionCase, from_data, needed_capabilities
 from tokenlaw.properties.attention_checks import ATTENTION_CHECKS, AttentionCheck
 from tokenlaw.properties.attention_search import Search, evidence_of, judge
@@ -54,10 +56,18 @@ class AttentionSuite:
         progress: Progress,
     ) -> list[Evidence]:
         """Evidence for each selected check; see `tokenlaw.properties.running.Suite`."""
-        deadline = time.monotonic() + profile.seconds
-        subject = self._subject(implementation)
-        dimensions = _accepted(subject, self.dimensions)
         entries = [entry for entry in ATTENTION_CHECKS if entry.check.id in selected]
+        try:
+            subject = self._subject(implementation)
+        except ContractError:
+            raise
+        except Exception:
+            message = f"The factory raised an exception.\n{traceback.format_exc()}"
+            return [Evidence(entry.check, Verdict.UNKNOWN, message=message) for entry in entries]
+        dimensions = _accepted(subject, self.dimensions)
+        # What the first use of torch costs isn't taken from the first check.
+        subject.expect(AttentionCase(), subject.make(AttentionCase()))
+        deadline = time.monotonic() + profile.seconds
         claimed, broken = subject.capabilities, ""
         evidence = []
         for index, entry in enumerate(entries):

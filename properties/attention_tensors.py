@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
 from tokenlaw.properties.attention_cases import AttentionCase
 from tokenlaw.spec.contracts import NO_BLOCK
-from torch import Tensor
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
-"""How each operation of a trace is carried out on a block manager.
+"""How operations on sequences are carried out on a block manager.
 
 Where an operation has nothing to do (no live sequence, no tokens), it does nothing: every sub-list of a trace
 is a legal trace.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from tokenlaw.properties import trace
 from tokenlaw.properties.block_manager_calls import admit, commit, extend, release, schedule, settle
@@ -14,7 +13,8 @@ from tokenlaw.properties.world import World
 from tokenlaw.spec.contracts import NO_BLOCK
 
 
-def _pick(sequences: Sequence[Tracked], number: int) -> Tracked | None:
+def pick(sequences: Sequence[Tracked], number: int) -> Tracked | None:
+    """The sequence that an operation names, if there is any."""
     return sequences[number % len(sequences)] if sequences else None
 
 
@@ -27,7 +27,7 @@ def new(world: World, step: Step, operation: trace.New) -> None:
 
 def append(world: World, step: Step, operation: trace.Append) -> None:
     """Schedule, write, commit."""
-    sequence = _pick(world.live, operation.sequence)
+    sequence = pick(world.live, operation.sequence)
     if sequence and operation.tokens:
         extend(world, step, sequence, operation.tokens)
         settle(world, step, sequence)
@@ -36,7 +36,7 @@ def append(world: World, step: Step, operation: trace.Append) -> None:
 
 def fork(world: World, step: Step, operation: trace.Fork) -> None:
     """Fork; a manager may copy the partial tail at once."""
-    parent = _pick(world.live, operation.sequence)
+    parent = pick(world.live, operation.sequence)
     if parent is None:
         return
     step.act_on(parent, 0)
@@ -52,7 +52,7 @@ def fork(world: World, step: Step, operation: trace.Fork) -> None:
 
 def speculate(world: World, step: Step, operation: trace.Speculate) -> None:
     """Schedule and write drafts, then accept some of them."""
-    sequence = _pick(world.live, operation.sequence)
+    sequence = pick(world.live, operation.sequence)
     if sequence is None or not operation.drafts:
         return
     length = len(sequence)
@@ -66,7 +66,7 @@ def speculate(world: World, step: Step, operation: trace.Speculate) -> None:
     step.table_before = sequence.table
     del sequence.nodes[kept:]
     world.door.call("accept", sequence.handle, accepted)
-    world.observe_table(step, sequence)
+    _observe_cut(world, step, sequence)
     commit(world, step, sequence)
     world.exercised["speculation"] += 1
     world.exercised["full acceptance" if accepted == len(operation.drafts) else "rejection"] += 1
@@ -74,7 +74,7 @@ def speculate(world: World, step: Step, operation: trace.Speculate) -> None:
 
 def rollback(world: World, step: Step, operation: trace.Rollback) -> None:
     """Forget the last tokens; too many, or a negative number, must raise and change nothing."""
-    sequence = _pick(world.live, operation.sequence)
+    sequence = pick(world.live, operation.sequence)
     if sequence is None:
         return
     count, kept = operation.count, len(sequence) - operation.count
@@ -92,11 +92,17 @@ def rollback(world: World, step: Step, operation: trace.Rollback) -> None:
     else:
         world.door.call("rollback", sequence.handle, count)
     _forget(world, sequence, kept)
-    world.observe_table(step, sequence)
+    _observe_cut(world, step, sequence)
     world.exercised["rollback"] += count > 0
     size = world.block_size
     opened = kept % size and kept // size < step.length_before // size
     world.exercised["rollback into a full block"] += bool(opened)
+
+
+def _observe_cut(world: World, step: Step, sequence: Tracked) -> None:
+    world.observe_table(step, sequence)
+    world.apply_copies(step)
+    world.judge(Moment.CUT, step)
 
 
 def _was_dropped(world: World, sequence: Tracked, kept: int) -> bool:
@@ -115,7 +121,7 @@ def _forget(world: World, sequence: Tracked, kept: int) -> None:
 
 def free(world: World, step: Step, operation: trace.Free) -> None:
     """Release a sequence."""
-    sequence = _pick(world.live, operation.sequence)
+    sequence = pick(world.live, operation.sequence)
     if sequence:
         release(world, step, sequence)
         world.exercised["free"] += 1
@@ -138,7 +144,7 @@ def abort(world: World, step: Step, operation: trace.Abort) -> None:
     if operation.sequence is None:
         sequence = admit(world, step, operation.tokens, operation.namespace)
     else:
-        sequence = _pick(world.live, operation.sequence)
+        sequence = pick(world.live, operation.sequence)
         if sequence is None:
             return
         extend(world, step, sequence, operation.tokens)
@@ -146,122 +152,3 @@ def abort(world: World, step: Step, operation: trace.Abort) -> None:
         settle(world, step, sequence)
     release(world, step, sequence)
     world.exercised["abort"] += 1
-
-
-def evict(world: World, step: Step, operation: trace.Evict) -> None:
-    """Drop cached blocks that nobody holds."""
-    world.exercised["eviction"] += world.door.evict(max(0, operation.count))
-    world.observe_keys(step, range(world.config.num_blocks))
-
-
-def reset(world: World, step: Step, operation: trace.Reset) -> None:
-    """Make cached blocks unreachable; what keeps its key though nobody held it, or though it was published
-    before, must not be hit until it is written or published again.
-    """
-    keys_before = {block: entry.key for block, entry in world.published.items()}
-    world.door.call("reset_cache")
-    world.observe_keys(step, range(world.config.num_blocks))
-    for block, holders in enumerate(world.holders):
-        entry = world.published.get(block)
-        if not holders or (entry and keys_before.get(block) == entry.key):
-            world.unreachable[block] = entry.key if entry else None
-    world.exercised["reset"] += 1
-
-
-def weights(world: World, step: Step, operation: trace.Weights) -> None:
-    """A new epoch."""
-    world.door.call("new_epoch")
-    world.epoch += 1
-    world.observe_keys(step, range(world.config.num_blocks))
-    world.exercised["weights"] += 1
-
-
-def swap_out(world: World, step: Step, operation: trace.SwapOut) -> None:
-    """Move a sequence to the host; a refusal is always legal, since the host's size is unknown."""
-    sequence = _pick(world.live, operation.sequence)
-    if sequence is None:
-        return
-    step.act_on(sequence, 0)
-    schedule(world, step, world.config.num_blocks + 1, "swap_out", sequence.handle)
-    world.apply_copies(step)
-    world.release(step, sequence)
-    step.acting = None
-    world.swapped.append(sequence)
-
-
-def swap_in(world: World, step: Step, operation: trace.SwapIn) -> None:
-    """Bring a sequence back; live sequences stay in order of creation."""
-    sequence = _pick(world.swapped, operation.sequence)
-    if sequence is None:
-        return
-    step.acting = None
-    needed = world.blocks_for(len(sequence) + world.door.lookahead)
-    schedule(world, step, needed, "swap_in", sequence.handle)
-    world.swapped.remove(sequence)
-    world.live.append(sequence)
-    world.live.sort(key=lambda tracked: tracked.number)
-    step.act_on(sequence, 0)
-    world.observe_table(step, sequence)
-    world.exercised["swap"] += 1
-
-
-def late_write(world: World, step: Step, operation: trace.LateWrite) -> None:
-    """Schedule for one sequence, release it, admit and write another; then the first write lands."""
-    sequence = _pick(world.live, operation.sequence)
-    if sequence is None or not operation.tokens or not operation.prompt:
-        return
-    world.door.call("begin_step")
-    step.in_flight = True
-    try:
-        length = len(sequence)
-        extend(world, step, sequence, operation.tokens)
-        slots = step.slots = world.slots(sequence, length)
-        world.judge(Moment.WRITING, step)
-        release(world, step, sequence)
-        world.observe_keys(step, step.touched)
-        try:
-            settle(world, step, admit(world, step, operation.prompt, ""))
-        finally:
-            step.slots = slots
-            world.judge(Moment.LATE, step)
-            world.land(step, slots, sequence, final=False)
-            world.exercised["late write"] += 1
-    finally:
-        world.door.call("end_step")
-
-
-Carry = Callable[[World, Step, Any], None]
-
-CARRY: Mapping[type[Any], Carry] = {
-    trace.New: new,
-    trace.Append: append,
-    trace.Fork: fork,
-    trace.Speculate: speculate,
-    trace.Rollback: rollback,
-    trace.Free: free,
-    trace.FreeAgain: free_again,
-    trace.Abort: abort,
-    trace.Evict: evict,
-    trace.Reset: reset,
-    trace.Weights: weights,
-    trace.SwapOut: swap_out,
-    trace.SwapIn: swap_in,
-    trace.LateWrite: late_write,
-}
-"""Operation -> how it is carried out."""
-
-NEEDS: Mapping[type[Any], frozenset[str]] = {
-    trace.Fork: frozenset({"fork"}),
-    trace.Speculate: frozenset({"speculate"}),
-    trace.Rollback: frozenset({"rollback"}),
-    trace.Evict: frozenset({"evict"}),
-    trace.Reset: frozenset({"reset"}),
-    trace.Weights: frozenset({"epochs"}),
-    trace.SwapOut: frozenset({"swap", "copies"}),
-    trace.SwapIn: frozenset({"swap", "copies"}),
-    trace.LateWrite: frozenset({"in-flight", "commit"}),
-    trace.Reorder: frozenset({"reorder"}),
-    trace.Overflow: frozenset({"reserve"}),
-    trace.Attend: frozenset({"attend"}),
-}
-"""Operation -> capabilities without which it can't be carried out; the last three are of other contracts."""

@@ -1,19 +1,74 @@
 """Run a trace on a block manager with symbolic KV, judging every rule after every operation."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from tokenlaw.properties import block_manager_operations as sequences
+from tokenlaw.properties import block_manager_pool_operations as pool
 from tokenlaw.properties.block_manager_calls import RefusedError
-from tokenlaw.properties.block_manager_operations import CARRY, NEEDS
 from tokenlaw.properties.manager_door import CrashedError, Door
 from tokenlaw.properties.rules import JUDGES
 from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.step import Moment, Step
-from tokenlaw.properties.trace import Abort, New, Operation, Trace
+from tokenlaw.properties.trace import (
+    Abort,
+    Append,
+    Attend,
+    Evict,
+    Fork,
+    Free,
+    FreeAgain,
+    LateWrite,
+    New,
+    Operation,
+    Overflow,
+    Reorder,
+    Reset,
+    Rollback,
+    Speculate,
+    SwapIn,
+    SwapOut,
+    Trace,
+    Weights,
+)
 from tokenlaw.properties.world import World
 from tokenlaw.spec.contracts import CacheConfig
 
-NO_CAPABILITY: frozenset[str] = frozenset()
+_Carry = Callable[[World, Step, Any], None]
+
+_CARRY: Mapping[type[Any], _Carry] = {
+    New: sequences.new,
+    Append: sequences.append,
+    Fork: sequences.fork,
+    Speculate: sequences.speculate,
+    Rollback: sequences.rollback,
+    Free: sequences.free,
+    FreeAgain: sequences.free_again,
+    Abort: sequences.abort,
+    Evict: pool.evict,
+    Reset: pool.reset,
+    Weights: pool.weights,
+    SwapOut: pool.swap_out,
+    SwapIn: pool.swap_in,
+    LateWrite: pool.late_write,
+}
+"""Operation -> how it is carried out."""
+
+_NEEDS: Mapping[type[Any], frozenset[str]] = {
+    Fork: frozenset({"fork"}),
+    Speculate: frozenset({"speculate"}),
+    Rollback: frozenset({"rollback"}),
+    Evict: frozenset({"evict"}),
+    Reset: frozenset({"reset"}),
+    Weights: frozenset({"epochs"}),
+    SwapOut: frozenset({"swap", "copies"}),
+    SwapIn: frozenset({"swap", "copies"}),
+    LateWrite: frozenset({"in-flight", "commit"}),
+    Reorder: frozenset({"reorder"}),
+    Overflow: frozenset({"reserve"}),
+    Attend: frozenset({"attend"}),
+}
+"""Operation -> capabilities without which it can't be carried out; the last three are of other contracts."""
 
 
 def needed_capabilities(trace: Trace) -> frozenset[str]:
@@ -23,8 +78,8 @@ def needed_capabilities(trace: Trace) -> frozenset[str]:
 
 def _needs(operation: Operation) -> frozenset[str]:
     if isinstance(operation, New | Abort):
-        return frozenset({"namespaces"}) if operation.namespace else NO_CAPABILITY
-    return NEEDS.get(type(operation), NO_CAPABILITY)
+        return frozenset({"namespaces"}) if operation.namespace else frozenset()
+    return _NEEDS.get(type(operation), frozenset())
 
 
 def run_trace(
@@ -76,7 +131,7 @@ def run_trace(
 
 def _carry_out(world: World, step: Step) -> None:
     try:
-        CARRY[type(step.operation)](world, step, step.operation)
+        _CARRY[type(step.operation)](world, step, step.operation)
     except RefusedError:
         if world.violations:
             return

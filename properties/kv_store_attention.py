@@ -52,7 +52,9 @@ class AttentionJudge:
             outputs = self.store.attend(handles, queries.to(self.config.device), layer, scale).cpu()
             if outputs.shape != queries.shape or outputs.dtype != queries.dtype:
                 expected = f"outputs of shape {tuple(queries.shape)} in {queries.dtype}"
-                return {number: (expected, f"{tuple(outputs.shape)} in {outputs.dtype}") for number, _, _ in batch}
+                return {
+                    number: (expected, f"{tuple(outputs.shape)} in {outputs.dtype}") for number, _, _ in batch
+                }
             for (number, _, _), row, output in zip(batch, rows, outputs, strict=True):
                 difference = _describe(row, output, layer)
                 if difference is not None:

@@ -67,7 +67,9 @@ class Payload:
     _drawn: int = 0
     _chunks: list[_Chunk] = field(default_factory=list)
 
-    def draw(self, sequence: int, position: int, tokens: int) -> Float[Tensor, "2 layers kv_heads tokens head_size"]:
+    def draw(
+        self, sequence: int, position: int, tokens: int
+    ) -> Float[Tensor, "2 layers kv_heads tokens head_size"]:
         """New numbers for ``tokens`` positions of a sequence, keys first, on the CPU."""
         config = self.config
         shape = (2, config.num_layers, config.num_kv_heads, tokens, config.head_size)
@@ -83,6 +85,8 @@ class Payload:
             places = (chunk.numbers == number).nonzero().tolist()
             if places:
                 what, layer, head, offset, _ = places[0]
-                place = f"position {chunk.position + offset}, layer {layer}, {KEY_OR_VALUE[what]}, head {head}"
+                place = (
+                    f"position {chunk.position + offset}, layer {layer}, {KEY_OR_VALUE[what]}, head {head}"
+                )
                 return f"which was written for sequence {chunk.sequence}, {place}"
         return "which was never written"

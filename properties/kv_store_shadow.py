@@ -20,8 +20,8 @@ from tokenlaw.spec.verdicts import Check
 class Shadow:
     """A live sequence as it must be.
 
-    ``content`` is ``[2, layers, kv_heads, length, head_size]``, keys first. ``room`` is the longest length that
-    was reserved, ``peak`` the longest that was held. Sequences of a ``family`` may share storage. A
+    ``content`` is ``[2, layers, kv_heads, length, head_size]``, keys first. ``room`` is the longest length
+    that was reserved, ``peak`` the longest that was held. Sequences of a ``family`` may share storage. A
     ``damaged`` one broke a muted check.
     """
 
@@ -72,7 +72,9 @@ class ShadowedStore:
             shape = (2, config.num_layers, config.num_kv_heads, 0, config.head_size)
             sequence = Shadow(number, handle, torch.empty(shape, dtype=dtype_of(config)), family=number)
         else:
-            sequence = Shadow(number, handle, parent.content, parent.family, room=parent.length, peak=parent.length)
+            sequence = Shadow(
+                number, handle, parent.content, parent.family, room=parent.length, peak=parent.length
+            )
         self.live.append(sequence)
         self.remember_room()
         return sequence
@@ -101,7 +103,7 @@ class ShadowedStore:
         self._most_sequences = max(self._most_sequences, len(self.live))
 
     def has_held(self, length: int, grown: Shadow | None = None) -> bool:
-        """Whether the store once held as much as it would with ``grown``, or a further sequence, at ``length``.
+        """Whether the store once held what it would hold with ``grown``, or another one, at ``length``.
 
         True is certain: what it held is counted with everything shared that may be, what it would hold with
         nothing shared, blocks of rolled back positions kept, and a block for an empty sequence.
@@ -177,4 +179,3 @@ class ShadowedStore:
             f"{where} {expected[head, position, dim].item():.9g}",
             f"{where} {number:.9g}, {self.payload.origin(number)}",
         )
-

@@ -129,7 +129,7 @@ def _fill(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation
     """Fill the pool exactly, then ask for one position more than fits."""
     left = _free_tokens(history, config)
     filling: list[Operation] = [New(_tokens(left))] if left else []
-    beyond = draw(st.sampled_from((New(_tokens(1)), Append(0, _tokens(config.block_size)))))
+    beyond: Operation = New(_tokens(1)) if draw(st.booleans()) else Append(0, _tokens(config.block_size))
     return [*filling, beyond]
 
 
@@ -151,7 +151,8 @@ def _fork_diverge(draw: DrawFn, history: History, config: CacheConfig) -> list[O
     """Fork, then append to the child first or to the parent first; then perhaps release one of the two."""
     parent, child = _pick(draw, history), len(history.live)
     order = draw(st.permutations((parent, child)))
-    appended: list[Operation] = [Append(one, _tokens(draw(st.integers(1, config.block_size)))) for one in order]
+    lengths = st.integers(1, config.block_size)
+    appended: list[Operation] = [Append(one, _tokens(draw(lengths))) for one in order]
     released: list[Operation] = [Free(draw(st.sampled_from(order)))] if draw(st.booleans()) else []
     return [Fork(parent), *appended, *released]
 
@@ -171,9 +172,10 @@ def _bad_rollback(draw: DrawFn, history: History, config: CacheConfig) -> list[O
 
 def _beams(draw: DrawFn, history: History, config: CacheConfig, forks: bool = False) -> list[Operation]:
     """Beams of one length, and nothing else: reorder, append to each, reorder again."""
-    count, length = draw(st.integers(2, min(3, config.max_sequences))), draw(st.integers(1, config.block_size + 1))
+    count = draw(st.integers(2, min(3, config.max_sequences)))
+    length = draw(st.integers(1, config.block_size + 1))
     parents = st.tuples(*[st.integers(0, count - 1)] * count)
-    first: list[Operation] = [Free(0)] * len(history.live) + [New(_tokens(length))]
+    first: list[Operation] = [*[Free(0)] * len(history.live), New(_tokens(length))]
     others: list[Operation] = [Fork(0) if forks else New(_tokens(length))] * (count - 1)
     step: list[Operation] = [Append(beam, _tokens(1)) for beam in range(count)]
     return [*first, *others, *step, Reorder(draw(parents)), *step, Reorder(draw(parents))]
@@ -199,6 +201,7 @@ _MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (frozenset({"reserve"}), _overflow),
     (frozenset({"reserve"}), _overflow),
     (frozenset({"fork"}), _fork_diverge),
+    (frozenset({"rollback"}), _rollback),
     (frozenset({"rollback"}), _rollback),
     (frozenset({"rollback"}), _bad_rollback),
     (frozenset({"reorder"}), _beams),

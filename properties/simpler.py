@@ -9,7 +9,6 @@ import msgspec
 
 from tokenlaw.properties.trace import Append, Free, LateWrite, New, Operation, Speculate, Tokens, Trace
 
-
 # These never become empty: an empty prompt is no simpler one, and many engines refuse it.
 _TOKENS = ("tokens", "prompt", "drafts")
 _TUPLES = (*_TOKENS, "parents", "sequences")
@@ -39,17 +38,17 @@ def simpler_vocabularies(trace: Trace) -> Iterator[Trace]:
     longest = max((len(tokens) for operation in trace.operations for tokens in _tuples(operation)), default=0)
     for length in (1, 2, 4, 8, 16, 32):
         if length < longest:
-            yield _mapped(trace, lambda tokens, n=length: tokens[:n])
+            yield _mapped(trace, partial(_cut, length))
     for place in reversed(range(longest)):
-        yield _mapped(trace, lambda tokens, i=place: tokens[:i] + tokens[i + 1 :])
+        yield _mapped(trace, partial(_without, place))
     used = sorted({token for operation in trace.operations for t in _tuples(operation) for token in t})
     for old in reversed(used):
         for new in range(min(old, 3)):
-            yield _mapped(trace, lambda tokens, a=old, b=new: tuple(b if t == a else t for t in tokens))
+            yield _mapped(trace, partial(_renamed, old, new))
     groups = dict.fromkeys(t for operation in trace.operations for t in _tuples(operation) if t)
     for group in groups:
         for shorter in _shorter(group):
-            yield _mapped(trace, lambda tokens, a=group, b=shorter: b if tokens == a else tokens)
+            yield _mapped(trace, partial(_exchanged, group, shorter))
 
 
 def simpler_arguments(trace: Trace) -> Iterator[Trace]:
@@ -95,6 +94,22 @@ def _mapped(trace: Trace, change: Callable[[Tokens], Tokens]) -> Trace:
             changed[name] = change(tokens) or tokens
         operations.append(msgspec.structs.replace(operation, **changed))
     return msgspec.structs.replace(trace, operations=tuple(operations))
+
+
+def _cut(length: int, tokens: Tokens) -> Tokens:
+    return tokens[:length]
+
+
+def _without(place: int, tokens: Tokens) -> Tokens:
+    return tokens[:place] + tokens[place + 1 :]
+
+
+def _renamed(old: int, new: int, tokens: Tokens) -> Tokens:
+    return tuple(new if token == old else token for token in tokens)
+
+
+def _exchanged(old: Tokens, new: Tokens, tokens: Tokens) -> Tokens:
+    return new if tokens == old else tokens
 
 
 def _with(trace: Trace, place: int, length: int, operation: Operation) -> Trace:

@@ -19,6 +19,7 @@ class Moment(Enum):
     PUBLISHED = auto()  # blocks that can be hit from now on were found
     LATE = auto()  # a step in flight is about to write for a released sequence
     UNCHANGED = auto()  # the operation failed, or had to fail: everything must be as before
+    CUT = auto()  # a rollback or a verification took tokens away, nothing is committed since
     FINISHED = auto()  # after every operation, for what it touched
     READ_BACK = auto()  # now and then, for everything
 

@@ -31,6 +31,7 @@ class Fingerprints:
         self._tokens = [-1]
         self._epochs = [0]
         self._oldest = [sys.maxsize]
+        self._newest = 0
         self._positions = [-1]
         self._namespaces = [""]
 
@@ -44,6 +45,7 @@ class Fingerprints:
     def extend(self, parent: int, tokens: Iterable[int], epoch: int) -> list[int]:
         """Nodes of the tokens that follow ``parent``, written under the weights of ``epoch``."""
         nodes = []
+        self._newest = max(self._newest, epoch)
         for token in tokens:
             key = (parent, token, epoch)
             node = self._ids.get(key)
@@ -94,7 +96,7 @@ class Fingerprints:
         namespace = self._namespaces[node]
         where = f" in namespace {namespace!r}" if namespace else ""
         epochs = sorted({self._epochs[node], self._oldest[node]})
-        when = f" under the weights of epoch {' and '.join(map(str, epochs))}" if epochs != [0] else ""
+        when = f" under the weights of epoch {' and '.join(map(str, epochs))}" if self._newest else ""
         return f"token {token} after {after}{where}{when}"
 
     def _add(self, parent: int, token: int, epoch: int, namespace: str) -> int:

@@ -164,7 +164,7 @@ class Trace(msgspec.Struct, frozen=True):
 
 def to_data(trace: Trace) -> dict[str, Any]:
     """The trace as plain JSON data (dicts, lists, numbers, strings)."""
-    data: dict[str, Any] = msgspec.to_builtins(trace)
+    data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(trace))
     return data
 
 

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Generic
 
 import numpy as np
+
 from tokenlaw.spec.laws import Number, Tokens, check_count, check_law, check_tokens, normalised, one_hot
 
 LanguageModel = Callable[[Tokens], Sequence[Number]]

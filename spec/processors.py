@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float64
+
 from tokenlaw.spec.laws import Number, check_law, check_tokens, normalised
 
 Logits = Float64[np.ndarray, " vocabulary"]

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from tokenlaw.spec.laws import Number, Tokens, check_count, check_law, collect, one_like
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.processors import (

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+
 from tokenlaw.properties.attention_cases import (
     AttentionCase,
     describe,
@@ -83,6 +84,14 @@ def test_rows_share_content_and_blocks_of_their_common_prefix():
     calm = make_call(replace(BUSY, placement=0))
     assert len(set(calm.block_tables[:, 0].tolist())) == 3
     assert torch.equal(calm.values[1], call.values[1])
+
+
+def test_placement_permutes_the_blocks():
+    orders = {
+        tuple(make_call(replace(BUSY, placement=seed)).block_tables[0, :3].tolist()) for seed in range(1, 9)
+    }
+    assert len(orders) > 3
+    assert make_call(replace(BUSY, placement=0)).block_tables[0, :3].tolist() == [0, 1, 2]
 
 
 def test_a_moved_pool_uses_its_last_block():

@@ -4,6 +4,8 @@ import math
 
 import pytest
 import torch
+from torch import Tensor
+
 from tokenlaw.properties.attention_strategies import Dimensions
 from tokenlaw.properties.attention_suite import AttentionSuite
 from tokenlaw.properties.running import Profile
@@ -11,7 +13,6 @@ from tokenlaw.properties.trace import TraceError
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
 from tokenlaw.spec.contracts import PAGED_ATTENTION, ContractError, Implementation
 from tokenlaw.spec.verdicts import Verdict
-from torch import Tensor
 
 ALL = frozenset(CAPABILITY_MEMBERS[PAGED_ATTENTION])
 
@@ -235,8 +236,16 @@ class MergeAverages(Kernel):
         return outputs.float().mean(0).to(outputs.dtype), super().merge(outputs, lses)[1]
 
 
-class MergeByPosition(Kernel):
-    """Right only while the last part isn't the smaller one: drops the first part's lse."""
+class MergeSlightlyOff(Kernel):
+    """Takes the first part for a little more than it is."""
+
+    def merge(self, outputs, lses):
+        output, _ = super().merge(outputs, lses + 1e-3 * (torch.arange(len(lses)) == 0)[:, None, None, None])
+        return output, super().merge(outputs, lses)[1]
+
+
+class MergeKeepsLastLse(Kernel):
+    """Merges outputs, but not the log-sum-exps."""
 
     def merge(self, outputs, lses):
         output, _ = super().merge(outputs, lses)
@@ -266,6 +275,19 @@ class KeepsLengths(Kernel):
         if self.longest > distance.shape[1] + 16:
             visible[:, :1] = distance.shape[1] == 1
         return visible
+
+
+class RightOnce(Kernel):
+    """Leaves something behind in its first call that spoils every other."""
+
+    calls = 0
+
+    def scores(self, query, keys, scale, softcap):
+        return super().scores(query, keys, scale if self.calls == 1 else 2 * scale, softcap)
+
+    def lengths(self, lengths):
+        self.calls += 1
+        return super().lengths(lengths)
 
 
 class KeepsScale(Kernel):
@@ -347,9 +369,11 @@ FAULTS = [
     (BinaryLse, "attention/lse"),
     (MergeEmptyIsNaN, "attention/merge"),
     (MergeAverages, "attention/merge"),
-    (MergeByPosition, "attention/merge"),
+    (MergeSlightlyOff, "attention/merge"),
+    (MergeKeepsLastLse, "attention/merge"),
     (EmptyIsNaN, "attention/empty"),
     (KeepsLengths, "attention/independence"),
+    (RightOnce, "attention/independence"),
     (KeepsScale, "attention/independence"),
     (IgnoresStrides, "attention/layout"),
     (LogicalIsPhysical, "attention/placement"),
@@ -423,6 +447,12 @@ def test_what_is_not_exercised_is_no_pass():
     assert "grouped heads" in found.message
 
 
+def test_a_slow_machine_still_exercises_every_check():
+    evidence = run(Kernel, profile=Profile("none", examples=40, max_operations=1, seconds=0.0))
+    assert {found.verdict for found in evidence.values()} == {Verdict.HOLDS}
+    assert evidence["attention/numerics"].operations < 10
+
+
 class Crashes(Kernel):
     def gather(self, cache, table, length):
         if length > 4:
@@ -435,6 +465,17 @@ def test_exceptions_are_unknown_with_the_smallest_case():
     assert found.verdict is Verdict.UNKNOWN
     assert "IndexError: page out of range" in found.message
     assert found.counterexample["lengths"] == [5]
+
+
+class NoDevice(Kernel):
+    def __init__(self):
+        raise OSError("no such device")
+
+
+def test_a_factory_that_raises_is_unknown():
+    evidence = run(NoDevice)
+    assert {found.verdict for found in evidence.values()} == {Verdict.UNKNOWN}
+    assert all("no such device" in found.message for found in evidence.values())
 
 
 class WrongShape(Kernel):

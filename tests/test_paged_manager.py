@@ -347,6 +347,28 @@ def test_tails_are_evicted_before_heads_and_old_blocks_before_new_ones() -> None
     assert paged.num_free_blocks() == 5
 
 
+def test_a_pool_without_empty_blocks_takes_tails_first() -> None:
+    paged = manager(num_blocks=4)
+    order: list[int] = []
+    for prompt in ([1] * 8, [2] * 8):
+        sequence = admit(paged, prompt)
+        order += reversed(paged.block_table(sequence))
+        paged.free(sequence)
+    assert paged.block_table(paged.allocate([9] * 9)) == order[:3]
+
+
+def test_forks_publish_their_own_chains() -> None:
+    paged = manager(num_blocks=16)
+    parent = admit(paged, [1, 2, 3, 4, 5, 6])
+    child = paged.fork(parent)
+    for sequence, token in ((child, 7), (parent, 8)):
+        paged.append(sequence, [token] * 6)
+        paged.commit(sequence, 12)
+    assert hits(paged, [1, 2, 3, 4, 5, 6, 7, 7, 7, 7, 7, 7, 0]) == 12
+    assert hits(paged, [1, 2, 3, 4, 5, 6, 8, 8, 8, 8, 8, 8, 0]) == 12
+    assert hits(paged, [1, 2, 3, 4, 5, 6, 7, 7, 8, 8, 8, 8, 0]) == 8
+
+
 def test_a_pool_under_pressure_takes_empty_blocks_first_then_tails() -> None:
     paged = manager(num_blocks=3)
     paged.free(admit(paged, [1, 2, 3, 4, 5, 6, 7, 8]))
@@ -368,6 +390,7 @@ def test_forgetting_the_cache_leaves_tables_alone(forget: str) -> None:
     assert [paged.cached_key(block) for block in range(8)] == [None] * 8
     assert paged.block_table(live) == table
     assert paged.num_free_blocks() == 7
+    assert paged.evict(1) == 0
     assert hits(paged, [1, 2, 3, 4, 5]) == hits(paged, [5, 6, 7, 8, 9]) == 0
 
 

@@ -184,9 +184,8 @@ def test_places_that_cannot_be_written_are_bad_use(tmp_path: Path) -> None:
 
 
 def test_a_terminal_without_unicode_shows_escapes() -> None:
-    program = "from tokenlaw.cli import run; import sys; sys.argv = ['tokenlaw', 'replay', 'é', '--target', 'x']; run()"
-    run = subprocess.run(
-        [sys.executable, "-c", program], env={"PYTHONIOENCODING": "ascii"}, capture_output=True, check=False
-    )
+    command = [sys.executable, "-m", "tokenlaw", "replay", "\u00e9", "--target", "x"]
+    environment = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
+    run = subprocess.run(command, env=environment, capture_output=True, check=False)
     assert run.returncode == 3
     assert run.stderr == b"tokenlaw: \\xe9: can't be read: No such file or directory\n"

@@ -1,5 +1,7 @@
 """Audits in child processes: what a target does to its process becomes a verdict, never a broken run."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,7 @@ def test_noise_on_stdout_and_processes_left_behind_disturb_nothing(
 def test_an_accident_makes_every_check_unknown(name: str, expected: list[str]) -> None:
     report = run(name)
     assert [row.verdict for row in report.evidence] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
+    assert "(see fake/content)" in report.evidence[1].message
     for text in expected:
         assert text in report.evidence[0].message
     assert report.evidence[0].counterexample["operations"] == [
@@ -118,6 +121,13 @@ def test_a_replay_names_its_file_and_its_command() -> None:
     report = replay(data, "fake_targets:Manager", source="saved.json", registry="fake_suites:suites")
     assert [(row.check.id, row.verdict) for row in report.evidence] == [("fake/content", Verdict.HOLDS)]
     assert report.command == "tokenlaw replay saved.json --target fake_targets:Manager"
+
+
+def test_the_parent_stays_light() -> None:
+    modules = "tokenlaw.runner, tokenlaw.terminal, tokenlaw.junit"
+    program = f"import sys, {modules}; print(*{{'torch', 'hypothesis'}} & sys.modules.keys())"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == ""
 
 
 def test_limits_grow_with_the_profile_and_the_checks() -> None:

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
 from tokenlaw.spec.models import TableModel, in_floats, random_table_model
 from tokenlaw.spec.sampling import ProcessedModel, SamplingParameters, draw, sample, target_only_law
 

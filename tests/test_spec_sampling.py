@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tokenlaw.spec.laws import check_law, normalised
 from tokenlaw.spec.models import in_floats, random_table_model
 from tokenlaw.spec.processors import (

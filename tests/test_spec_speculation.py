@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tokenlaw.spec.block_verification import block_verification
 from tokenlaw.spec.laws import Tokens, normalised
 from tokenlaw.spec.models import TableModel, in_floats, random_table_model

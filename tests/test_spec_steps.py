@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tokenlaw.spec.block_verification import block_verification, prefix_acceptance, prefix_factors
 from tokenlaw.spec.laws import Tokens, collect, normalised
 from tokenlaw.spec.models import TableModel, random_table_model

@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tokenlaw.report import Report
+    from tokenlaw.spec.verdicts import Evidence
 
 FIXTURE = "tokenlaw_check"
 MARKER = "tokenlaw_contract"
@@ -41,7 +42,8 @@ def _option(config: pytest.Config, name: str) -> str:
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers, and refuse bad options before anything is collected."""
     config.addinivalue_line("markers", f"{MARKER}(contract): the contract whose checks {FIXTURE} stands for")
-    config.addinivalue_line("markers", "xdist_group(name): tests of one name run on one worker")
+    for foreign in ("xdist_group(name): for pytest-xdist", "timeout(seconds): for pytest-timeout"):
+        config.addinivalue_line("markers", foreign)
     given = [name for name, *_ in _OPTIONS if config.getoption(name) is not None]
     if given and not hasattr(config, "workerinput"):
         _refuse_bad_options(config)
@@ -77,9 +79,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     contract = str(marker.args[0])
     suite = load_suites()[contract]
     selected = matching(suite, _option(metafunc.config, "--tokenlaw-only"))
-    group = pytest.mark.xdist_group(f"tokenlaw {contract}")
+    # The first item of a contract waits for the whole audit, which has limits of its own.
+    marks = (pytest.mark.xdist_group(f"tokenlaw {contract}"), pytest.mark.timeout(0))
     ids = [check.id for check in suite.checks if check.id in selected]
-    parameters = [pytest.param((contract, check), id=check, marks=group) for check in ids]
+    parameters = [pytest.param((contract, check), id=check, marks=marks) for check in ids]
+    if not parameters:
+        nothing = pytest.mark.skip(reason=f"--tokenlaw-only selects no check of {contract}")
+        parameters = [pytest.param((contract, ""), id="none selected", marks=nothing)]
     metafunc.parametrize(FIXTURE, parameters, indirect=True)
 
 
@@ -108,7 +114,19 @@ def _judge(config: pytest.Config, contract: str, check: str) -> None:
     if row.verdict is Verdict.NOT_SUPPORTED:
         pytest.skip(f"not supported: {row.message}")
     if row.verdict is not Verdict.HOLDS:
-        pytest.fail(f"{row.verdict}: {check}\n{row.message}\nrepeat: {report.command}", pytrace=False)
+        pytest.fail(_explanation(row, report), pytrace=False)
+
+
+def _explanation(row: "Evidence", report: "Report") -> str:
+    """The complete message of a check that doesn't hold; its counterexample is saved."""
+    from tokenlaw.counterexamples import save
+    from tokenlaw.report import replay_command
+
+    lines = [f"{row.verdict}: {row.check.id}", row.message.rstrip()]
+    path = save(report).get(row.check.id)
+    if path is not None:
+        lines += [f"saved:  {path}", f"replay: {replay_command(path, report.target.name)}"]
+    return "\n".join([*lines, f"repeat: {report.command}"])
 
 
 def _report(config: pytest.Config, contract: str) -> "Report | Exception":

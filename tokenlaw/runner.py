@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from tokenlaw import __version__
+from tokenlaw.accidents import all_unknown
 from tokenlaw.checks import REGISTRY
 from tokenlaw.counterexamples import in_words
 from tokenlaw.errors import BadUse, LacksContract, ToolFault
@@ -27,7 +28,7 @@ from tokenlaw.protocol import (
     Request,
 )
 from tokenlaw.report import Report, Target, audit_command, replay_command
-from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
+from tokenlaw.spec.verdicts import Check, Evidence, Severity
 
 Progress = Callable[[str, int, int], None]
 
@@ -177,11 +178,9 @@ class _Conversation:
         if running is not None:
             message += f"\nit was running this {in_words(running)}"
         told = {evidence.check.id for evidence in self.evidence}
-        for check in self.planned.checks if self.planned else (_loads(self._contract),):
-            if check.id not in told:
-                self.evidence.append(
-                    Evidence(check, Verdict.UNKNOWN, message=message, counterexample=running)
-                )
+        checks = self.planned.checks if self.planned else (_loads(self._contract),)
+        untold = [check for check in checks if check.id not in told]
+        self.evidence += all_unknown(untold, message, running)
 
 
 def _loads(contract: str) -> Check:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tokenlaw.blame import is_implementations
+from tokenlaw.accidents import all_unknown, is_implementations
 from tokenlaw.checks import did_you_mean, load_suites, matching, require_contracts, require_match
-from tokenlaw.errors import BadUse, LacksContract
+from tokenlaw.errors import BadUse, LacksContract, described
 from tokenlaw.properties.announcing import Listener, listening
 from tokenlaw.properties.running import PROFILES, Profile, Progress, Suite
 from tokenlaw.properties.trace import TraceError
@@ -97,8 +97,9 @@ class Session:
             except BaseException as error:
                 if not is_implementations(error, self._implementation, self._built):
                     raise
-                message = encodable(f"the implementation raised:\n{traceback.format_exc()}")
-                yield from (Evidence(check, Verdict.UNKNOWN, message=message) for check in self.checks)
+                cause = f"the implementation raised {described(error)}"
+                message = encodable(f"{cause}\n{traceback.format_exc()}")
+                yield from all_unknown(self.checks, message)
 
     def _evidence(self, progress: Progress) -> list[Evidence]:
         request, suite = self._request, self._suite

@@ -126,6 +126,8 @@ def guess_contract(built: Any) -> str | None:
 def _call(source: str, build: Callable[[], Any]) -> Any:
     try:
         return build()
+    except ContractError as error:
+        raise BadUse(one_line(str(error))) from error
     except (Exception, SystemExit) as error:
         raise BadUse(f"target {source!r}: its factory raised {described(error)}") from error
 

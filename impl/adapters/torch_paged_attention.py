@@ -3,6 +3,7 @@
 torch keeps the page table; like every caller, the adapter keeps lengths, caches and which slots are in use.
 """
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -38,7 +39,7 @@ class TorchPagedStore:
 
     def __init__(self, config: CacheConfig, paging: type[PagedAttention] = PagedAttention) -> None:
         if config.window is not None:
-            raise ValueError("torch-paged-attention: no sliding window here; use a configuration with window=None")
+            raise ValueError("torch-paged-attention has no sliding window; use window=None")
         self._config = config
         self._paging = paging(config.num_blocks, config.block_size, config.max_sequences, config.device)
         rows = config.num_blocks * config.block_size
@@ -102,8 +103,8 @@ class TorchPagedStore:
     ) -> Float[Tensor, "batch query_heads head_size"]:
         """Attention of one query each, in one call of `flex_attention` (eager).
 
-        All live sequences in order of creation go as a batch with one row for each slot of the page table, dead
-        ones with length 0. Any other batch goes with its ``batch_idx``, as the documentation of
+        All live sequences in order of creation go as a batch with one row for each slot of the page table,
+        free slots with length 0. Any other batch goes with its ``batch_idx``, as the documentation of
         ``convert_logical_block_mask`` describes it.
         """
         slots = self._indices(*(sequence.slot for sequence in sequences))
@@ -132,9 +133,12 @@ class TorchPagedStore:
 
     def _flex(self, queries: Tensor, layer: int, scale: float, mask: BlockMask) -> Tensor:
         keys, values = self._keys[layer], self._values[layer]
-        output = flex_attention(
-            queries[:, :, None], keys, values, block_mask=mask, scale=scale, enable_gqa=True
-        )
+        with warnings.catch_warnings():
+            # Eager on purpose: a compilation takes longer than an audit.
+            warnings.filterwarnings("ignore", message="flex_attention called without torch.compile")
+            output = flex_attention(
+                queries[:, :, None], keys, values, block_mask=mask, scale=scale, enable_gqa=True
+            )
         assert isinstance(output, Tensor)
         return output[:, :, 0]
 

@@ -1,4 +1,4 @@
-"""Adapter to the ``DynamicCache`` of Hugging Face transformers 5: dense, one cache of batch 1 for each sequence.
+"""Adapter to the ``DynamicCache`` of Hugging Face transformers 5: one dense cache for each sequence.
 
 Importing this module needs no transformers; building a store does.
 """
@@ -100,8 +100,14 @@ class DynamicCacheStore:
             cache.crop(-count)
 
     def reorder(self, sequences: Sequence[CachedSequence], parents: Sequence[int]) -> None:
-        """Join equally long caches to one batch, ``reorder_cache(parents)``, split it into its rows."""
+        """Join equally long caches to one batch, ``reorder_cache(parents)``, split it into its rows.
+
+        Empty caches stay as they are: transformers 5.24.0 skips batch operations on a layer without
+        positions, so its batch size stays, and the next ``update`` with another one raises.
+        """
         caches = [_cache(sequence) for sequence in sequences]
+        if not caches[0].get_seq_length():
+            return
         batch = self._cache_class()
         for layer in range(len(caches[0].layers)):
             keys = torch.cat([cache.layers[layer].keys for cache in caches])

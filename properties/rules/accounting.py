@@ -69,8 +69,8 @@ def partition(world: World, step: Step) -> None:
     if world.free != total - world.held:
         world.report(
             PARTITION,
-            f"{total - world.held} free blocks (of {total}, live tables hold {world.held})",
-            f"{world.free} free blocks",
+            f"{total - world.held} of {total} blocks free, since live tables hold {world.held}",
+            f"{world.free} free",
         )
 
 
@@ -85,8 +85,8 @@ def length_of_table(world: World, step: Step) -> None:
         bounds = f"{least}" if least == most else f"{least} to {most}"
         world.report(
             WASTE,
-            f"{bounds} blocks of {world.block_size} for {len(sequence)} tokens",
-            f"{len(sequence.table)} blocks: {sequence.table}",
+            f"a table of length {bounds} for {len(sequence)} tokens (block size {world.block_size})",
+            f"length {len(sequence.table)}: {sequence.table}",
             sequence.number,
         )
 

@@ -81,7 +81,7 @@ def _judge_unchanged(world: World, step: Step, check: Check, what: str) -> None:
     """Compare the manager with the mirror of before: the acting sequence at least, all when due."""
     door, expected = world.door, f"the same after {what}: "
     if not step.in_flight and (free := door.num_free_blocks()) != step.free_before:
-        world.report(check, f"{expected}{step.free_before} free blocks", f"{free} free blocks")
+        world.report(check, f"{expected}number of free blocks {step.free_before}", f"{free}")
     acting = [step.acting] if step.acting else []
     for sequence in world.live if step.due else acting:
         table = door.block_table(sequence.handle)
@@ -109,7 +109,7 @@ def _judge_blocks_unchanged(world: World, check: Check, expected: str) -> None:
 
 def rolled_back(world: World, step: Step) -> None:
     """K15: length and table are those of before, cut."""
-    if isinstance(step.operation, Rollback) and step.acting and not step.raised:
+    if isinstance(step.operation, Rollback) and step.acting:
         _judge_cut(world, step, step.acting, ROLLBACK, "rollback")
 
 
@@ -152,7 +152,7 @@ def late(world: World, step: Step) -> None:
 RULES = (
     Rule(ATOMIC, {Moment.UNCHANGED: refused}),
     Rule(RELEASE, {Moment.UNCHANGED: released_again}),
-    Rule(ROLLBACK, {Moment.UNCHANGED: bad_rollback, Moment.FINISHED: rolled_back}),
-    Rule(ACCEPT, {Moment.FINISHED: accepted}),
+    Rule(ROLLBACK, {Moment.UNCHANGED: bad_rollback, Moment.CUT: rolled_back}),
+    Rule(ACCEPT, {Moment.CUT: accepted}),
     Rule(IN_FLIGHT, {Moment.LATE: late}),
 )

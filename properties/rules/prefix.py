@@ -134,7 +134,8 @@ def published(world: World, step: Step) -> None:
             world.report(
                 PUBLISH,
                 f"block {block} to be full of written, committed tokens when it becomes reachable",
-                f"slot {offset} isn't: it holds {world.content(block, offset)}, as a draft or from before",
+                f"slot {offset} holds {world.content(block, offset)}"
+                + (", which is a draft or left over from before" if nodes[offset] else ""),
                 position=block,
             )
         elif not _is_chain(world, nodes):

@@ -1,0 +1,89 @@
+"""How operations on the pool are carried out on a block manager: its cache, its tiers, steps in flight."""
+
+from tokenlaw.properties import trace
+from tokenlaw.properties.block_manager_calls import admit, extend, release, schedule, settle
+from tokenlaw.properties.block_manager_operations import pick
+from tokenlaw.properties.step import Moment, Step
+from tokenlaw.properties.world import World
+
+
+def evict(world: World, step: Step, operation: trace.Evict) -> None:
+    """Drop cached blocks that nobody holds."""
+    world.exercised["eviction"] += world.door.evict(max(0, operation.count))
+    world.observe_keys(step, range(world.config.num_blocks))
+
+
+def reset(world: World, step: Step, operation: trace.Reset) -> None:
+    """Make cached blocks unreachable; what keeps its key though nobody held it, or though it was published
+    before, must not be hit until it is written or published again.
+    """
+    keys_before = {block: entry.key for block, entry in world.published.items()}
+    world.door.call("reset_cache")
+    world.observe_keys(step, range(world.config.num_blocks))
+    for block, holders in enumerate(world.holders):
+        entry = world.published.get(block)
+        if not holders or (entry and keys_before.get(block) == entry.key):
+            world.unreachable[block] = entry.key if entry else None
+    world.exercised["reset"] += 1
+
+
+def weights(world: World, step: Step, operation: trace.Weights) -> None:
+    """A new epoch."""
+    world.door.call("new_epoch")
+    world.epoch += 1
+    world.observe_keys(step, range(world.config.num_blocks))
+    world.exercised["weights"] += 1
+
+
+def swap_out(world: World, step: Step, operation: trace.SwapOut) -> None:
+    """Move a sequence to the host; a refusal is always legal, since the host's size is unknown."""
+    sequence = pick(world.live, operation.sequence)
+    if sequence is None:
+        return
+    step.act_on(sequence, 0)
+    schedule(world, step, world.config.num_blocks + 1, "swap_out", sequence.handle)
+    world.apply_copies(step)
+    world.release(step, sequence)
+    step.acting = None
+    world.swapped.append(sequence)
+
+
+def swap_in(world: World, step: Step, operation: trace.SwapIn) -> None:
+    """Bring a sequence back; live sequences stay in order of creation."""
+    sequence = pick(world.swapped, operation.sequence)
+    if sequence is None:
+        return
+    step.acting = None
+    needed = world.blocks_for(len(sequence) + world.door.lookahead)
+    schedule(world, step, needed, "swap_in", sequence.handle)
+    world.swapped.remove(sequence)
+    world.live.append(sequence)
+    world.live.sort(key=lambda tracked: tracked.number)
+    step.act_on(sequence, 0)
+    world.observe_table(step, sequence)
+    world.exercised["swap"] += 1
+
+
+def late_write(world: World, step: Step, operation: trace.LateWrite) -> None:
+    """Schedule for one sequence, release it, admit and write another; then the first write lands."""
+    sequence = pick(world.live, operation.sequence)
+    if sequence is None or not operation.tokens or not operation.prompt:
+        return
+    world.door.call("begin_step")
+    step.in_flight = True
+    try:
+        length = len(sequence)
+        extend(world, step, sequence, operation.tokens)
+        slots = step.slots = world.slots(sequence, length)
+        world.judge(Moment.WRITING, step)
+        release(world, step, sequence)
+        world.observe_keys(step, step.touched)
+        try:
+            settle(world, step, admit(world, step, operation.prompt, ""))
+        finally:
+            step.slots = slots
+            world.judge(Moment.LATE, step)
+            world.land(step, slots, sequence, final=False)
+            world.exercised["late write"] += 1
+    finally:
+        world.door.call("end_step")

@@ -1,0 +1,117 @@
+"""What running a trace says: violations, muting, crashes, read-backs, messages."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
+from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
+from tokenlaw.properties.running import Outcome
+from tokenlaw.properties.trace import (
+    Append,
+    Fork,
+    Free,
+    LateWrite,
+    New,
+    Operation,
+    Trace,
+)
+from tokenlaw.spec.contracts import BLOCK_MANAGER, BlockCopy, CacheConfig
+
+ALL = REFERENCE.capabilities[BLOCK_MANAGER]
+
+
+class LosesCopies(PagedBlockManager):
+    def pending_copies(self) -> list[BlockCopy]:
+        super().pending_copies()
+        return []
+
+
+class ForkWithoutReference(PagedBlockManager):
+    def fork(self, sequence: int) -> int:
+        return self._admit(self._usable(sequence).copy())
+
+
+class LeaksOnFree(PagedBlockManager):
+    def free(self, sequence: int) -> None:
+        self._blocks.device.share(self._record(sequence).blocks[-1])
+        super().free(sequence)
+
+
+class CutsANeighbour(PagedBlockManager):
+    def append(self, sequence: int, tokens: Sequence[int]) -> None:
+        super().append(sequence, tokens)
+        first = next(iter(self._sequences.values()))
+        first.table = first.table[::-1]
+
+
+def run(manager: type[PagedBlockManager], operations: tuple[Operation, ...], config: CacheConfig) -> Outcome:
+    return run_trace(manager, Trace(operations, config), ALL)
+
+
+def test_muted_violations_do_not_stop_the_run() -> None:
+    trace = Trace((New((1, 2)), Free(0), New((3,))))
+    stopped = run_trace(LeaksOnFree, trace, ALL)
+    assert {violation.operation for violation in stopped.violations} == {1}
+    assert stopped.operations == 2
+    muted = run_trace(LeaksOnFree, trace, ALL, muted=frozenset({"kv/partition", "kv/refcount"}))
+    assert (muted.violations, muted.operations) == ([], 3)
+
+
+def test_checks_without_their_capability_are_silent() -> None:
+    trace = Trace((New((1, 2)), Fork(0)))
+    assert run_trace(ForkWithoutReference, trace, ALL - {"ref-counts"}).violations == []
+
+
+def test_message_names_tokens_and_writers() -> None:
+    [violation] = run(LosesCopies, (New((1, 2)), Fork(0), Append(0, (9,))), CacheConfig()).violations
+    assert violation.expected == "token 1 after [] (sequence 0)"
+    assert violation.found == "nothing (the slot was never written), in slot 0 of block 1"
+    assert (violation.sequence, violation.position, violation.operation) == (0, 0, 2)
+
+
+def test_exception_of_a_legal_call_is_a_crash_with_its_traceback() -> None:
+    class Fails(PagedBlockManager):
+        def append(self, sequence: int, tokens: Sequence[int]) -> None:
+            raise RuntimeError("the pool is on fire")
+
+    outcome = run(Fails, (New((1,)), Append(0, (2,)), Free(0)), CacheConfig())
+    assert outcome.violations == []
+    assert outcome.crash is not None
+    assert "in append" in outcome.crash
+    assert outcome.crash.endswith("RuntimeError: the pool is on fire")
+    assert outcome.operations == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "answer"),
+    [("block_table", None), ("block_table", ["0"]), ("num_free_blocks", "3"), ("num_cached_tokens", None)],
+)
+def test_nonsense_from_an_observer_is_a_crash(member: str, answer: object) -> None:
+    class Fails(PagedBlockManager):
+        def __init__(self, config: CacheConfig) -> None:
+            super().__init__(config)
+            setattr(self, member, lambda *_: answer)
+
+    outcome = run(Fails, (New((1,)),), CacheConfig())
+    assert outcome.crash is not None
+    assert "TypeError" in outcome.crash
+
+
+def test_fault_that_only_a_read_back_sees_is_found_at_the_next_one() -> None:
+    operations = (
+        New((1,) * 5),
+        New((2,)),
+        Append(1, (3,)),
+        Append(1, (3,)),
+        Append(1, (3,)),
+        Append(1, (3,)),
+    )
+    outcome = run_trace(CutsANeighbour, Trace(operations), ALL, read_back_every=5)
+    assert {violation.operation for violation in outcome.violations} == {4}
+
+
+def test_needed_capabilities_of_a_trace() -> None:
+    assert needed_capabilities(Trace((New((1,)), Append(0, (1,)), Free(0)))) == frozenset()
+    operations = (New((1,), "a"), Fork(0), LateWrite(0, (1,), (2,)))
+    assert needed_capabilities(Trace(operations)) == {"namespaces", "fork", "in-flight", "commit"}

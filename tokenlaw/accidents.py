@@ -1,0 +1,47 @@
+"""Accidents: whose fault an exception is, and what it says about checks that couldn't be decided."""
+
+import traceback
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tokenlaw.spec.verdicts import Check, Evidence, Verdict
+
+if TYPE_CHECKING:
+    from tokenlaw.spec.contracts import Implementation
+
+_OWN_IMPLEMENTATIONS = "tokenlaw.impl"
+
+
+def is_implementations(error: BaseException, implementation: "Implementation", built: object) -> bool:
+    """True if the traceback passes through code of the package that holds the implementation.
+
+    ``SystemExit`` and its like are always the implementation's: tokenlaw raises none.
+    """
+    if not isinstance(error, Exception):
+        return True
+    objects = [*implementation.factories.values(), type(built)]
+    owners = {_owner(str(getattr(found, "__module__", ""))) for found in objects}
+    owners.discard("tokenlaw")
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(_owner(str(frame.f_globals.get("__name__", ""))) in owners for frame, _ in frames)
+
+
+def _owner(module: str) -> str:
+    """The package that a module belongs to; ours is divided, since it holds implementations as well."""
+    if module == _OWN_IMPLEMENTATIONS or module.startswith(f"{_OWN_IMPLEMENTATIONS}."):
+        return _OWN_IMPLEMENTATIONS
+    return module.partition(".")[0]
+
+
+def all_unknown(
+    checks: Iterable[Check], message: str, counterexample: Mapping[str, Any] | None = None
+) -> Iterator[Evidence]:
+    """``unknown`` for each check: the first has the whole message, the others its first line."""
+    first = ""
+    for check in checks:
+        if first:
+            brief = message.partition("\n")[0]
+            yield Evidence(check, Verdict.UNKNOWN, message=f"{brief} (see {first})")
+        else:
+            first = check.id
+            yield Evidence(check, Verdict.UNKNOWN, message=message, counterexample=counterexample)
