@@ -19,6 +19,7 @@ Waste is the share of allocated slots without a token. Run it: ``python examples
 
 import numpy as np
 from numpy.typing import NDArray
+
 from tokenlaw.spec.cache import contiguous_waste, waste
 
 MAX_LENGTH = 2048

@@ -10,8 +10,9 @@ import math
 
 import torch
 from jaxtyping import Bool, Float
-from tokenlaw.spec.attention_arguments import check_arguments, check_finite, check_float64
 from torch import Tensor
+
+from tokenlaw.spec.attention_arguments import check_arguments, check_finite, check_float64
 
 
 def visible_keys(

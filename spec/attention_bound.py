@@ -49,9 +49,10 @@ import math
 
 import torch
 from jaxtyping import Float
+from torch import Tensor
+
 from tokenlaw.spec.attention import attend, attention_scores
 from tokenlaw.spec.attention_arguments import check_arguments
-from torch import Tensor
 
 UNIT_ROUNDOFF = {torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8, torch.float32: 2.0**-24}
 """u: rounding to nearest changes x by at most u * abs(x)."""

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import Tensor
 
 from tokenlaw.properties.kv_store_payload import Payload, scattered
 from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, needed_capabilities, run_trace
+from tokenlaw.properties.kv_store_strategy import kv_store_traces
 from tokenlaw.properties.kv_store_suite import KVStoreSuite
 from tokenlaw.properties.running import Outcome, Profile
 from tokenlaw.properties.trace import (
@@ -261,7 +264,9 @@ def test_each_fault_breaks_its_check(
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_silent_on_the_honest_store_in_a_suite(dtype: str) -> None:
     evidence = audit(ListStore, dtype=dtype, seed=7)
-    assert {one.check.id: one.message for one in evidence if one.verdict is not Verdict.HOLDS} == {}
+    quiet = (Verdict.HOLDS, Verdict.NOT_EXERCISED)
+    assert {one.check.id: one.message for one in evidence if one.verdict not in quiet} == {}
+    assert sum(one.verdict is Verdict.HOLDS for one in evidence) >= 6
 
 
 @pytest.mark.parametrize("store", [Leaks, SharesTail, OwnOrder], ids=lambda one: one.__name__)
@@ -334,6 +339,17 @@ def test_payload_numbers_are_distinct_exact_and_traceable() -> None:
     number = second[1, 1, 0, 1, 2].item()
     assert payload.origin(number) == "which was written for sequence 4, position 8, layer 1, value, head 0"
     assert payload.origin(0.0) == "which was never written"
+
+
+@given(st.data(), st.frozensets(st.sampled_from(sorted(ALL))))
+@settings(max_examples=50)
+def test_traces_need_no_more_than_there_is(data: st.DataObject, capabilities: frozenset[str]) -> None:
+    trace = data.draw(kv_store_traces(capabilities, dtype="float16", max_operations=5))
+    assert needed_capabilities(trace) <= capabilities
+    assert (trace.contract, trace.config.dtype) == (KV_STORE, "float16")
+    assert isinstance(trace.operations[0], New)
+    assert 2 <= trace.config.num_blocks <= 8
+    assert 2 <= trace.config.block_size <= 16
 
 
 def test_replay_refuses_what_it_cannot_run() -> None:

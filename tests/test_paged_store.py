@@ -146,14 +146,15 @@ def test_a_reservation_that_does_not_fit_changes_nothing() -> None:
     assert holds(store, sequence, kv)
 
 
-def test_unused_room_comes_back() -> None:
+def test_a_fork_takes_no_part_in_unused_room() -> None:
     store = PagedKVStore(CONFIG)
     sequence = store.allocate()
     kv = push(store, sequence, 2, 1)
     store.reserve(sequence, 24)
     child = store.fork(sequence)
-    store.reserve(child, 20)
-    assert holds(store, sequence, kv)
+    ours, theirs = push(store, sequence, 8, 2), push(store, child, 8, 3)
+    assert holds(store, sequence, kv, ours)
+    assert holds(store, child, kv, theirs)
 
 
 def test_sequences_are_limited_and_released_once() -> None:

@@ -73,13 +73,19 @@ def test_the_json_envelope(report: Report, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
 
-def test_a_write_that_fails_leaves_the_old_file_alone(tmp_path: Path) -> None:
+def test_a_write_that_fails_leaves_the_old_file_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
     path = tmp_path / "report.json"
     write_whole(path, b"old")
-    with pytest.raises(TypeError):
-        write_whole(path, "text, not bytes")  # type: ignore[arg-type]  # the point of the test
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="no space left"):
+        write_whole(path, b"new")
     assert path.read_bytes() == b"old"
-    assert len(list(tmp_path.iterdir())) == 1
+    assert [found.name for found in tmp_path.iterdir()] == ["report.json"]
 
 
 def test_junit_has_a_case_a_check(report: Report) -> None:

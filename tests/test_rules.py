@@ -114,6 +114,14 @@ class PublishesBeforeTheWrite(PagedBlockManager):
         return handle
 
 
+class PublishesPartialBlocks(PagedBlockManager):
+    def _publish(self, record: SequenceRecord) -> None:
+        for index in range(len(record.keys), self._blocks_for(record.committed)):
+            parent = record.keys[-1] if record.keys else record.root
+            key = self._blocks.cache.publish(parent, record.tokens, index, record.table[index])
+            record.keys.append(key)
+
+
 class PublishesDrafts(PagedBlockManager):
     def speculate(self, sequence: int, drafts: Sequence[int]) -> None:
         super().append(sequence, drafts)
@@ -219,6 +227,14 @@ BROKEN: list[tuple[str, type[PagedBlockManager], tuple[Operation, ...], CacheCon
     ("kv/hit", ResetDoesNothing, (New((1, 2, 3, 4)), Free(0), Reset(), New((1, 2, 3, 4, 5))), CacheConfig()),
     ("kv/hit", ResetDoesNothing, (New((1, 2, 3, 4)), Reset(), New((1, 2, 3, 4, 5))), CacheConfig()),
     ("kv/publish", PublishesBeforeTheWrite, (Abort((1, 2, 3, 4)),), CacheConfig()),
+    ("kv/publish", PublishesPartialBlocks, (New((1, 2)),), CacheConfig()),
+    # The reused block still holds 3 and 4, so content alone looks full and right.
+    (
+        "kv/publish",
+        PublishesPartialBlocks,
+        (New((1, 2, 3, 4)), Free(0), New((1, 2))),
+        CacheConfig(num_blocks=1),
+    ),
     ("kv/publish", PublishesDrafts, (New((1, 2)), Speculate(0, (7, 7), 0)), CacheConfig()),
     ("kv/epoch", ForgetsEpochs, (New((1, 2, 3, 4)), Weights(), New((1, 2, 3, 4, 5))), CacheConfig()),
     ("kv/epoch", PublishesOldEpochs, (New((1, 2, 3)), Weights(), Append(0, (4,))), CacheConfig()),

@@ -9,8 +9,9 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenlaw.spec.attention import attend, merge, visible_keys
 from torch import Tensor
+
+from tokenlaw.spec.attention import attend, merge, visible_keys
 
 torch.set_num_threads(1)
 

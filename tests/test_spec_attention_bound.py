@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+
 from tokenlaw.spec.attention import attend
 from tokenlaw.spec.attention_bound import error_bound, gamma
-from torch import Tensor
 
 torch.set_num_threads(1)
 LOW_PRECISION = (torch.float32, torch.bfloat16, torch.float16)

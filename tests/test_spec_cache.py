@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tokenlaw.spec.cache import (
     ContiguousCache,
     blocks_needed,

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tokenlaw.spec.prefix import Prompt, block_keys, may_share, shareable_tokens
 
 # A vocabulary of two and short prompts, so that prefixes agree often and at every length.

@@ -13,12 +13,7 @@ _OWN_IMPLEMENTATIONS = "tokenlaw.impl"
 
 
 def is_implementations(error: BaseException, implementation: "Implementation", built: object) -> bool:
-    """True if the traceback passes through code of the package that holds the implementation.
-
-    ``SystemExit`` and its like are always the implementation's: tokenlaw raises none.
-    """
-    if not isinstance(error, Exception):
-        return True
+    """True if the traceback passes through code of the package that holds the implementation."""
     objects = [*implementation.factories.values(), type(built)]
     owners = {_owner(str(getattr(found, "__module__", ""))) for found in objects}
     owners.discard("tokenlaw")

@@ -94,12 +94,12 @@ def _say(text: str, style: str = "") -> None:
 
 def _table(report: Report) -> Table:
     table = Table(title=Text(one_line(f"{report.target.name} {report.target.version}")), title_justify="left")
-    for heading in ("verdict", "check", "rule", "claim"):
-        table.add_column(heading)
-    table.add_column("operations", justify="right")
-    table.add_column("seconds", justify="right")
+    for heading in ("verdict", "check", "rule"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("claim")
+    table.add_column("operations", justify="right", no_wrap=True)
     for row in report.evidence:
-        cells = [row.check.id, row.check.rule, row.check.title, f"{row.operations:,}", f"{row.seconds:.1f}"]
+        cells = [row.check.id, row.check.rule, row.check.title, f"{row.operations:,}"]
         verdict = Text(str(row.verdict), style=_STYLES[row.verdict])
         table.add_row(verdict, *(Text(one_line(cell)) for cell in cells))
     return table

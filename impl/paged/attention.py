@@ -120,7 +120,7 @@ class _Slots:
 
 
 def _fresh(tensor: Tensor, dtype: torch.dtype) -> Tensor:
-    """A contiguous copy: products may depend, in the last bits, on strides and alignment of their operands."""
+    """A contiguous copy: products may depend, in their last bits, on strides and alignment of operands."""
     return tensor.to(dtype).clone(memory_format=torch.contiguous_format)
 
 

@@ -102,9 +102,9 @@ class PagedBlockManager:
     def rollback(self, sequence: int, count: int) -> None:
         """Forget the last ``count`` tokens and give back the blocks that held only them.
 
-        With a window W, the next query at the remaining length L sees positions L - W + 1 .. L - 1 and writes
-        L. `ValueError` if a block with one of them was given back: after a commit of n tokens, (n - W + 1) mod
-        block_size tokens can always be rolled back, besides those that were scheduled after the commit.
+        With a window W, the next query at the remaining length L sees positions L - W + 1 .. L - 1 and
+        writes L. `ValueError` if a block with one of them was given back: after a commit of n >= W tokens,
+        (n - W + 1) mod block_size tokens can always be rolled back, besides those scheduled after it.
         """
         record = self._without_drafts(sequence)
         length = len(record.tokens) - count
