@@ -74,7 +74,7 @@ def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixtu
     [
         ([], "say what to do: audit, replay or list (tokenlaw --help)"),
         (["audti"], "No such command 'audti'"),
-        (["audit"], "Missing argument 'target'"),
+        (["audit"], "Missing argument"),
         (["audit", "reference", "--bogus"], "No such option: --bogus"),
         (["audit", "reference", "--profile", "deepest"], "Invalid value for '--profile'"),
         (["audit", "reference", "--seed", "x"], "Invalid value for '--seed'"),

@@ -26,7 +26,7 @@ from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.targets import build_once
 
 
-class Refuted(AssertionError):  # noqa: N818 - a finding, not an error
+class Refuted(AssertionError):
     """A claim doesn't hold; the message is complete, ``report`` has everything.
 
     Attributes
@@ -39,7 +39,7 @@ class Refuted(AssertionError):  # noqa: N818 - a finding, not an error
         self.report = report
 
 
-class Inconclusive(AssertionError):  # noqa: N818 - a finding, not an error
+class Inconclusive(AssertionError):
     """Nothing was refuted, but a check crashed or never saw what it is about; ``report`` has everything."""
 
     def __init__(self, message: str, report: Report) -> None:

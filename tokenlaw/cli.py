@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 
 from tokenlaw import __version__
+from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
 from tokenlaw.text import one_line
 
@@ -56,7 +57,7 @@ def _root(
 
 
 @app.command()
-def audit(  # noqa: PLR0917 - typer makes options of them
+def audit(
     target: Target,
     json: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file.")] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML to this file.")] = None,
@@ -64,9 +65,7 @@ def audit(  # noqa: PLR0917 - typer makes options of them
     profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
     only: Annotated[str, typer.Option(metavar="GLOB", help="Only checks whose id matches.")] = "*",
     contract: Annotated[list[str] | None, typer.Option(help="Only this contract; may be repeated.")] = None,
-    counterexamples: Annotated[Path, typer.Option(help="Folder for counterexamples.")] = Path(
-        ".tokenlaw/counterexamples"
-    ),
+    counterexamples: Annotated[Path, typer.Option(help="Folder for counterexamples.")] = FOLDER,
 ) -> int:
     """Audit TARGET: every check of every contract that it fulfils."""
     from tokenlaw import counterexamples as saving

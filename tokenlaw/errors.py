@@ -3,7 +3,7 @@
 from tokenlaw.text import one_line
 
 
-class BadUse(Exception):  # noqa: N818 - not an error of this program
+class BadUse(Exception):
     """The caller asked for something that can't be done; the message is one clear line (exit status 3)."""
 
 
@@ -11,7 +11,7 @@ class LacksContract(BadUse):
     """The target is fine but fulfils none of the contracts that were asked for."""
 
 
-class ToolFault(Exception):  # noqa: N818 - the word that the exit statuses use
+class ToolFault(Exception):
     """tokenlaw itself failed; the message is the traceback (exit status 4)."""
 
 
