@@ -1,17 +1,15 @@
 """The suite for block managers: every rule of `tokenlaw.properties.rules`, explored or replayed."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from tokenlaw.properties import words
 from tokenlaw.properties.announcing import announce
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
 from tokenlaw.properties.exploration import explore
-from tokenlaw.properties.judging import Crash, Finding, Judgement, judge
+from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
 from tokenlaw.properties.running import Outcome, Profile, Progress
 from tokenlaw.properties.strategies import traces
@@ -71,18 +69,6 @@ class BlockManagerSuite:
         announce(trace)
         outcome = run_trace(factory, trace, capabilities, read_back_every=1)
         return judge(self.checks, capabilities, judgement_of(outcome, trace))
-
-
-def judgement_of(outcome: Outcome, trace: Trace) -> Judgement:
-    """What one run of one trace says, ready to be judged."""
-    findings = {
-        violation.check: Finding(trace, violation, frozenset(), outcome.operations, 0.0)
-        for violation in reversed(outcome.violations)
-    }
-    crash = None if outcome.crash is None else Crash(trace, outcome.crash)
-    return Judgement(
-        findings, crash, Counter(outcome.exercised), outcome.operations, 0.0, "", words.explain, words.tell
-    )
 
 
 def _factory(implementation: Implementation) -> Callable[[CacheConfig], BlockManager]:

@@ -4,7 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tokenlaw.properties.running import Violation
+from tokenlaw.properties import words
+from tokenlaw.properties.running import Outcome, Violation
 from tokenlaw.properties.trace import Trace, to_data
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
@@ -50,6 +51,18 @@ class Judgement:
     shortfall: str
     describe: Callable[[Check, Violation, Trace], str]
     tell: Callable[[Trace], str]
+
+
+def judgement_of(outcome: Outcome, trace: Trace) -> Judgement:
+    """What one run of one trace says, ready to be judged."""
+    findings = {
+        violation.check: Finding(trace, violation, frozenset(), outcome.operations, 0.0)
+        for violation in reversed(outcome.violations)
+    }
+    crash = None if outcome.crash is None else Crash(trace, outcome.crash)
+    return Judgement(
+        findings, crash, Counter(outcome.exercised), outcome.operations, 0.0, "", words.explain, words.tell
+    )
 
 
 def judge(checks: Sequence[Check], capabilities: frozenset[str], judgement: Judgement) -> list[Evidence]:

@@ -20,20 +20,20 @@ def _check(
 CONTENT = _check(
     "content",
     "K1",
-    "what was appended to a sequence is read back bit for bit, in every layer, keys and values",
+    "What was appended to a sequence is read back bit for bit, in every layer, keys and values.",
     exercised_by=("new", "append"),
 )
 BYSTANDERS = _check(
     "bystanders",
     "K11",
-    "an operation on a sequence changes no other sequence",
+    "An operation on a sequence changes no other sequence.",
     severity=Severity.CROSS_SEQUENCE,
     exercised_by=("append", "free"),
 )
 CAPACITY = _check(
     "capacity",
     "K11/K12",
-    "an append beyond the reserved room raises and changes nothing",
+    "An append beyond the reserved room raises and changes nothing.",
     severity=Severity.CROSS_SEQUENCE,
     needs=("reserve",),
     exercised_by=("overflow",),
@@ -41,27 +41,27 @@ CAPACITY = _check(
 ATOMIC = _check(
     "atomic",
     "K12",
-    "a refused operation changes nothing",
+    "A refused operation changes nothing.",
     exercised_by=("out of blocks",),
 )
 RELEASE = _check(
     "release",
     "K13",
-    "a sequence is released once: its room can be used again, and a second release changes nothing",
+    "A sequence is released once: its room can be used again, and a second release changes nothing.",
     severity=Severity.LEAK,
     exercised_by=("free", "free again", "slot reuse"),
 )
 ROLLBACK = _check(
     "rollback",
     "K15",
-    "rolling back forgets exactly the last positions; a negative count, or more than there is, raises",
+    "Rolling back forgets exactly the last positions; a negative count, or more than there is, raises.",
     needs=("rollback",),
     exercised_by=("rollback", "bad rollback"),
 )
 REORDER = _check(
     "reorder",
     "K25",
-    "after a reorder every beam holds what its parent held, parents that occur twice or never included",
+    "After a reorder every beam holds what its parent held, parents that occur twice or never included.",
     severity=Severity.CROSS_SEQUENCE,
     needs=("reorder",),
     exercised_by=("reorder",),
@@ -69,7 +69,7 @@ REORDER = _check(
 ATTENTION = _check(
     "attention",
     "K21",
-    "attention of all live sequences equals contiguous float64 attention within the derived bound",
+    "Attention of all live sequences equals contiguous float64 attention within the derived bound.",
     severity=Severity.CROSS_SEQUENCE,
     needs=("attend",),
     exercised_by=("attend",),
@@ -77,7 +77,7 @@ ATTENTION = _check(
 BATCH = _check(
     "batch",
     "K19",
-    "attention of some live sequences in any order is what attention of all of them gives",
+    "Attention of some live sequences in any order is what attention of all of them gives.",
     severity=Severity.CROSS_SEQUENCE,
     needs=("attend", "any-batch"),
     exercised_by=("attend a part",),

@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from tokenlaw.properties.announcing import announce
-from tokenlaw.properties.block_manager_suite import judgement_of
 from tokenlaw.properties.exploration import explore
-from tokenlaw.properties.judging import judge
+from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, needed_capabilities, run_trace
 from tokenlaw.properties.kv_store_strategy import MAX_OPERATIONS, kv_store_traces
 from tokenlaw.properties.running import Outcome, Profile, Progress

@@ -35,7 +35,7 @@ class Violation:
     """One rule broken at one operation of one trace.
 
     ``sequence`` is the number of the sequence in order of creation over the whole trace, ``position`` a
-    token position or a block id as ``expected`` and ``found`` explain.
+    token position in it, ``block`` a physical block id.
     """
 
     check: str
@@ -44,6 +44,7 @@ class Violation:
     found: str
     sequence: int | None = None
     position: int | None = None
+    block: int | None = None
 
 
 @dataclass

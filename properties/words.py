@@ -62,6 +62,8 @@ def explain(check: Check, violation: Violation, trace: Trace) -> str:
         place.append(f"sequence {violation.sequence}")
     if violation.position is not None:
         place.append(f"position {violation.position}")
+    if violation.block is not None:
+        place.append(f"block {violation.block}")
     return "\n".join(
         [
             f"{check.id} ({check.rule}) is refuted: {check.title}",

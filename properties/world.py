@@ -76,9 +76,10 @@ class World:
         found: str,
         sequence: int | None = None,
         position: int | None = None,
+        block: int | None = None,
     ) -> None:
         """Record a violation once, unless its check is muted or isn't supported by the manager."""
-        violation = Violation(check.id, self._operation, expected, found, sequence, position)
+        violation = Violation(check.id, self._operation, expected, found, sequence, position, block)
         judged = check.id not in self._muted and check.needs <= self.door.capabilities
         if judged and violation not in self.violations:
             self.violations.append(violation)

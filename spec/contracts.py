@@ -131,7 +131,7 @@ class KVStore(Protocol):
         ``reorder``: ``reorder(sequences, parents)``: sequence i continues what ``sequences[parents[i]]`` held
         (beam search); all of them have one length.
         ``reserve``: ``reserve(sequence, length)`` makes room; ``append`` beyond the room raises and changes
-        nothing. The harness reserves before it appends.
+        nothing. The room may be rounded up to whole blocks. The harness reserves before it appends.
         ``attend``: ``attend(sequences, queries, layer, scale) -> outputs``: attention of one query each
         (the last position) over the stored keys and values; queries and outputs
         ``float [batch, query_heads, head_size]``, query heads a multiple of ``num_kv_heads``.
@@ -195,16 +195,6 @@ class PagedAttention(Protocol):
 
 
 @dataclass(frozen=True)
-class KnownDeviation:
-    """A refutation that its owner knows: reported as such, replayed first, expired when it passes."""
-
-    check: str
-    counterexample: Mapping[str, Any]
-    reason: str
-    link: str
-
-
-@dataclass(frozen=True)
 class Implementation:
     """Something that can be audited.
 
@@ -218,7 +208,6 @@ class Implementation:
     factories: Mapping[str, Callable[..., Any]]
     capabilities: Mapping[str, frozenset[str]] = field(default_factory=dict)
     summary: str = ""
-    known_deviations: tuple[KnownDeviation, ...] = ()
 
 
 class ContractError(Exception):

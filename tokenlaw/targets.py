@@ -96,7 +96,7 @@ def from_factory(factory: Any, target: str) -> Implementation:
         kind = type(built).__name__
         raise BadUse(f"target {target!r}: the factory returned {kind}, which fulfils no contract ({wanted})")
     module = sys.modules.get(getattr(factory, "__module__", ""))
-    version = str(getattr(module, "__version__", "unknown"))
+    version = str(getattr(module, "__version__", "(no version)"))
 
     def build(*config: CacheConfig) -> Any:
         return factory(*(config or _arguments(factory)))

@@ -58,7 +58,7 @@ def _refcount(world: World, blocks: Collection[int]) -> None:
                 REFCOUNT,
                 f"reference count {world.holders[block]} of block {block} (held by sequences: {holders})",
                 f"reference count {found}",
-                position=block,
+                block=block,
             )
 
 

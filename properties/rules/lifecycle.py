@@ -99,12 +99,12 @@ def _judge_blocks_unchanged(world: World, check: Check, expected: str) -> None:
     for block, count in enumerate(counts):
         if count != world.holders[block]:
             before = f"reference count {world.holders[block]} of block {block}"
-            world.report(check, expected + before, f"reference count {count}", position=block)
+            world.report(check, expected + before, f"reference count {count}", block=block)
     for block, key in enumerate(world.door.cached_keys(blocks) if world.door.shows_keys else ()):
         entry = world.published.get(block)
         if key != (entry.key if entry else None):
             before = f"key {entry.key!r}" if entry else "no key"
-            world.report(check, f"{expected}{before} of block {block}", f"key {key!r}", position=block)
+            world.report(check, f"{expected}{before} of block {block}", f"key {key!r}", block=block)
 
 
 def rolled_back(world: World, step: Step) -> None:
@@ -143,10 +143,10 @@ def late(world: World, step: Step) -> None:
         if world.holders[block]:
             expected = f"block {block} not to be handed out before the step that may write it has ended"
             found = f"held by sequences: {world.names_of_holders(block)}"
-            world.report(IN_FLIGHT, expected, found, position=block)
+            world.report(IN_FLIGHT, expected, found, block=block)
         elif world.door.shows_keys and (key := world.door.cached_key(block)) is not None:
             expected = f"block {block} not to be reachable before the step that may write it has ended"
-            world.report(IN_FLIGHT, expected, f"it can be hit under key {key!r}", position=block)
+            world.report(IN_FLIGHT, expected, f"it can be hit under key {key!r}", block=block)
 
 
 RULES = (

@@ -70,7 +70,7 @@ def _immutable(world: World, block: int) -> None:
         CACHED_IMMUTABLE,
         f"{world.fingerprints.words(entry.nodes[offset])} in slot {offset} of cached block {block}",
         world.content(block, offset),
-        position=block,
+        block=block,
     )
 
 
@@ -136,12 +136,12 @@ def published(world: World, step: Step) -> None:
                 f"block {block} to be full of written, committed tokens when it becomes reachable",
                 f"slot {offset} holds {world.content(block, offset)}"
                 + (", which is a draft or left over from before" if nodes[offset] else ""),
-                position=block,
+                block=block,
             )
         elif not _is_chain(world, nodes):
             tokens = "; ".join(world.content(block, o) for o in range(world.block_size))
             expected = f"block {block} to hold consecutive positions when it becomes reachable"
-            world.report(PUBLISH, expected, tokens, position=block)
+            world.report(PUBLISH, expected, tokens, block=block)
 
 
 def _is_chain(world: World, nodes: list[int]) -> bool:
@@ -163,7 +163,7 @@ def published_epoch(world: World, step: Step) -> None:
                 EPOCH,
                 f"block {block} to be published only with positions of epoch {world.epoch}",
                 f"it holds {world.content(block, world.block_size - 1)}",
-                position=block,
+                block=block,
             )
 
 

@@ -109,7 +109,7 @@ def copy_order(world: World, step: Step) -> None:
             COPY_ORDER,
             "copies that don't depend on their order",
             f"{_words(step.copies)}: block {clashes[0][1]} is written and also read or written by another",
-            position=clashes[0][1],
+            block=clashes[0][1],
         )
 
 
