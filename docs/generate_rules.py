@@ -9,13 +9,13 @@ PAGE = Path(__file__).with_name("rules.md")
 
 _HEAD = """# Rules
 
-Every check that an audit runs, from the code (`docs/generate_rules.py`). The number is that of the invariant; a
-check whose capabilities are absent is `not supported`, and one whose events never happened is `not exercised`:
-neither is a pass. What a capability means stands in `spec/contracts.py`.
+Every check that an audit runs, from the code (`docs/generate_rules.py`). The number is that of the invariant.
+A check whose capabilities are absent is `not supported`, and one whose events never happened is
+`not exercised`: neither is a pass. What a capability means stands in `spec/contracts.py`.
 
 Never required, because correct engines differ in it: that identical blocks are merged, that nothing stays
-allocated beyond the declared lookahead, that a prefix which could be hit is hit, that a cached block's ancestors
-are cached, or that text is equal.
+allocated beyond the declared lookahead, that a prefix which could be hit is hit, that a cached block's
+ancestors are cached, or that text is equal.
 """
 
 

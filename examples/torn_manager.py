@@ -1,8 +1,8 @@
 """A small block manager of the kind that one writes on a Friday, with one fault: forks tear.
 
-``tokenlaw audit torn_manager:BlockManager`` (from this folder) refutes it. The fault: a fork shares the partly
-filled last block, and nobody copies it before the next write (Avarok atlas #692 is a public example). Both
-sides then write into one block, and while they happen to write equal tokens no output shows it.
+``tokenlaw audit torn_manager:BlockManager`` (from this folder) refutes it. The fault: a fork shares the
+partly filled last block, and nobody copies it before the next write (Avarok atlas #692 is a public example).
+Both sides then write into one block, and while they happen to write equal tokens no output shows it.
 """
 
 from collections.abc import Sequence

@@ -23,5 +23,5 @@ def test_adapters_and_plugin_are_registered() -> None:
 def test_light_modules_import_nothing_heavy(module: str) -> None:
     heavy = "{'torch', 'scipy', 'hypothesis'}"
     program = f"import {module}, sys; print(*({heavy} & sys.modules.keys()))"
-    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    run = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""

@@ -190,7 +190,7 @@ def test_places_that_cannot_be_written_are_bad_use(tmp_path: Path) -> None:
 
 
 def test_a_terminal_without_unicode_shows_escapes() -> None:
-    command = [sys.executable, "-m", "tokenlaw", "replay", "\u00e9", "--target", "x"]
+    command = [sys.executable, "-P", "-m", "tokenlaw", "replay", "\u00e9", "--target", "x"]
     environment = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "1"}
     run = subprocess.run(command, env=environment, capture_output=True, check=False)
     assert run.returncode == 3
