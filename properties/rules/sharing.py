@@ -71,7 +71,7 @@ def _judge_holders(world: World, step: Step, block: int, how: str) -> None:
     if holders != 1:
         expected = f"block {block} to be held by sequence {acting} alone when it is {how}"
         found = f"held by sequences: {world.names_of_holders(block)}"
-        world.report(WRITE_SHARED, expected, found, acting, block)
+        world.report(WRITE_SHARED, expected, found, acting, block=block)
 
 
 def _judge_reachable(world: World, step: Step, block: int, how: str) -> None:
@@ -79,7 +79,7 @@ def _judge_reachable(world: World, step: Step, block: int, how: str) -> None:
     entry = world.published.get(block)
     if entry and world.door.cached_key(block) == entry.key:
         expected = f"block {block} not to be reachable through the cache when it is {how}"
-        world.report(WRITE_SHARED, expected, f"it can be hit under key {entry.key!r}", acting, block)
+        world.report(WRITE_SHARED, expected, f"it can be hit under key {entry.key!r}", acting, block=block)
 
 
 def copy_budget(world: World, step: Step) -> None:
