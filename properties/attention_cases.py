@@ -1,5 +1,6 @@
 """Attention cases: plain data that says one call of paged attention. Tensors: `attention_tensors`."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -8,6 +9,9 @@ import msgspec
 from tokenlaw.properties.trace import TraceError
 
 SCHEMA = "tokenlaw.attention/1"
+
+MAX_ELEMENTS = 2**27
+"""Numbers in one tensor of a case that is read from a file."""
 
 DType = Literal["float32", "float16", "bfloat16"]
 Data = Literal["normal", "direction", "mean", "spikes"]
@@ -76,10 +80,30 @@ def from_data(data: Mapping[str, Any], source: str = "attention case") -> Attent
         case = msgspec.convert(data, AttentionCase)
     except msgspec.ValidationError as error:
         raise TraceError(f"{source}: not an attention case: {error}") from None
-    sizes = (case.num_queries, case.block_size, case.kv_heads, case.group_size, case.head_size)
-    if not case.lengths or min(sizes) < 1 or case != legal(case):
-        raise TraceError(f"{source}: sizes must be 1 or more, lengths 0 or at least num_queries")
+    problem = _problem(case)
+    if problem:
+        raise TraceError(f"{source}: {problem}")
     return case
+
+
+def _problem(case: AttentionCase) -> str:
+    """What makes a call meaningless or too large, in words; empty if nothing does."""
+    sizes = (case.num_queries, case.block_size, case.kv_heads, case.group_size, case.head_size)
+    if not case.lengths or min(sizes) < 1 or case != legal(case) or min(case.lengths) < 0:
+        return "sizes must be 1 or more, lengths 0 or at least num_queries"
+    if case.window is not None and case.window < 1:
+        return f"window is {case.window}; it must be 1 or more, or null"
+    if case.softcap is not None and not 0 < case.softcap < math.inf:
+        return f"softcap is {case.softcap}; it must be a positive number, or null"
+    if case.shared_blocks < 0:
+        return f"shared_blocks is {case.shared_blocks}; it must be 0 or more"
+    slots = sum(length + case.block_size for length in case.lengths)
+    numbers = slots * case.kv_heads * case.head_size
+    queries = len(case.lengths) * case.num_queries * case.kv_heads * case.group_size
+    largest = max(numbers, queries * (max(case.lengths) + case.head_size))
+    if largest > MAX_ELEMENTS:
+        return f"it needs tensors of {largest} numbers; at most {MAX_ELEMENTS} are tried"
+    return ""
 
 
 def legal(case: AttentionCase) -> AttentionCase:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings, target
 from hypothesis import seed as hypothesis_seed
 
-from tokenlaw.properties.announcing import announce
+from tokenlaw.properties.announcing import announce, announce_evidence
 from tokenlaw.properties.attention_cases import AttentionCase, describe, to_data
 from tokenlaw.properties.attention_checks import AttentionCheck
 from tokenlaw.properties.attention_shrinking import shrink
@@ -99,6 +99,7 @@ class Search:
         failure = judge(self.entry, self.subject, case)
         if failure is not None and failure.kind == BROKEN:
             self.refuted = failure
+            announce_evidence(evidence_of(self.entry.check, failure, +self.subject.counts, 0.0))
             raise _StopSearch
         if failure is not None:
             self.crash = self.crash or failure

@@ -12,6 +12,7 @@ import msgspec
 from hypothesis import strategies as st
 
 from tokenlaw.properties.attention_cases import AttentionCase, DType, legal
+from tokenlaw.properties.drawing import any_of, evenly
 
 OPTIONS = ("window", "softcap", "sinks", "alibi")
 
@@ -99,21 +100,21 @@ def _grid(scope: Scope, block_size: int) -> Iterator[dict[str, Any]]:
 def cases(draw: st.DrawFn, scope: Scope, available: frozenset[str], dimensions: Dimensions) -> AttentionCase:
     """Cases of the scope that a target with the ``available`` capabilities can be asked."""
     used = scope.focus | (scope.extra & available)
-    block_size = draw(st.sampled_from(dimensions.block_sizes))
+    block_size = draw(any_of(dimensions.block_sizes))
     lengths = draw(_lengths(block_size, "empty" in scope.focus, "empty" in used))
     case = AttentionCase(
         lengths=lengths,
         block_size=block_size,
         num_queries=draw(_among("chunked-prefill", scope, used, (1,), (3, block_size + 1, 2))),
         group_size=draw(_among("gqa", scope, used, (1,), _groups(dimensions))),
-        kv_heads=draw(st.sampled_from((2, 1, 3))),
-        head_size=draw(st.sampled_from(dimensions.head_sizes)),
-        dtype=draw(st.sampled_from(dimensions.dtypes)),
-        data=draw(st.sampled_from(("normal", "direction", "mean", "spikes"))),
-        placement=draw(st.integers(1 if scope.moves else 0, 2**16)),
-        shared_blocks=draw(st.sampled_from((0, 1, 2))),
-        unused=draw(st.sampled_from(("none", "no-block", "garbage"))),
-        seed=draw(st.integers(0, 2**16)),
+        kv_heads=draw(any_of((2, 1, 3))),
+        head_size=draw(any_of(dimensions.head_sizes)),
+        dtype=draw(any_of(dimensions.dtypes)),
+        data=draw(any_of(("normal", "direction", "mean", "spikes"))),
+        placement=draw(evenly(1 if scope.moves else 0, 2**16)),
+        shared_blocks=draw(any_of((0, 1, 2))),
+        unused=draw(any_of(("none", "no-block", "garbage"))),
+        seed=draw(evenly(0, 2**16)),
     )
     return legal(msgspec.structs.replace(case, **draw(_options(scope, used, case))))
 
@@ -127,24 +128,24 @@ def _among(
 ) -> st.SearchStrategy[int]:
     """A size: of ``within`` when the capability is the focus, of both when it is only used."""
     if capability in scope.focus:
-        return st.sampled_from(within)
-    return st.sampled_from((*without, *within) if capability in used else without)
+        return any_of(within)
+    return any_of((*without, *within) if capability in used else without)
 
 
 @st.composite
 def _lengths(draw: st.DrawFn, block_size: int, some_empty: bool, may_be_empty: bool) -> tuple[int, ...]:
     values = boundary_lengths(block_size)
-    element = st.sampled_from((*values, 0) if may_be_empty else values)
+    element = any_of((*values, 0) if may_be_empty else values)
     lengths = draw(st.lists(element, min_size=1, max_size=4))
     if some_empty and 0 not in lengths:
-        lengths[draw(st.integers(0, len(lengths) - 1))] = 0
+        lengths[draw(evenly(0, len(lengths) - 1))] = 0
     return tuple(lengths)
 
 
 @st.composite
 def _options(draw: st.DrawFn, scope: Scope, used: frozenset[str], case: AttentionCase) -> dict[str, Any]:
     """Window, softcap, sinks, ALiBi, poison, layout and splits of a case."""
-    on = {name for name in OPTIONS if name in scope.focus or (name in used and draw(st.integers(0, 3)) == 0)}
+    on = {name for name in OPTIONS if name in scope.focus or (name in used and draw(evenly(0, 3)) == 0)}
     if {"alibi", "softcap"} <= on:
         # No engine says in which order the two apply.
         on.remove("softcap" if "alibi" in scope.focus else "alibi")
@@ -152,14 +153,14 @@ def _options(draw: st.DrawFn, scope: Scope, used: frozenset[str], case: Attentio
     if "window" in on:
         longest = max(case.lengths)
         near = {1, 2, case.block_size, case.block_size + 1, longest - 1, longest, longest + 1}
-        options["window"] = draw(st.sampled_from(sorted(size for size in near if size > 0)))
+        options["window"] = draw(any_of(sorted(size for size in near if size > 0)))
     if "softcap" in on:
-        options["softcap"] = draw(st.sampled_from((0.5, 2.0, 30.0)))
+        options["softcap"] = draw(any_of((0.5, 2.0, 30.0)))
     if "poison" in scope.focus:
-        options["poison"] = draw(st.sampled_from(("nan", "infinity", "huge")))
-        options["poison_in"] = draw(st.sampled_from(("values", "keys", "both")))
+        options["poison"] = draw(any_of(("nan", "infinity", "huge")))
+        options["poison_in"] = draw(any_of(("values", "keys", "both")))
     if "strided" in scope.focus:
-        options["layout"] = draw(st.sampled_from(("interleaved", "head-major", "padded")))
+        options["layout"] = draw(any_of(("interleaved", "head-major", "padded")))
     if scope.merges:
-        options["splits"] = tuple(draw(st.lists(st.integers(0, 3 * case.block_size), max_size=3)))
+        options["splits"] = tuple(draw(st.lists(evenly(0, 3 * case.block_size), max_size=3)))
     return options

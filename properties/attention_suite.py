@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from tokenlaw.properties.announcing import announce_evidence
 from tokenlaw.properties.attention_cases import AttentionCase, from_data, needed_capabilities
 from tokenlaw.properties.attention_checks import ATTENTION_CHECKS, AttentionCheck
 from tokenlaw.properties.attention_search import Search, evidence_of, judge
@@ -83,6 +84,7 @@ class AttentionSuite:
                 subject.capabilities -= entry.check.needs
                 broken = broken or ("" if entry.check.needs else entry.check.id)
             evidence.append(found)
+            announce_evidence(found)
         progress(self.contract, len(entries), len(entries))
         return evidence
 

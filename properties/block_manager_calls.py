@@ -66,7 +66,10 @@ def extend(world: World, step: Step, sequence: Tracked, tokens: Tokens, method: 
     tail = sequence.table[length // size] if length % size and length <= len(sequence.table) * size else None
     shared = tail is not None and world.in_pool(tail) and world.holders[tail] > 1
     copied = tail is not None and (shared or tail in world.published or not world.door.shows_keys)
-    needed = world.blocks_for(length + len(tokens) + world.door.lookahead) - len(sequence.table) + copied
+    # Blocks that wait for lookahead tokens may be shared by a fork, too.
+    waiting = sequence.table[world.blocks_for(length) :]
+    replaced = copied + sum(world.in_pool(block) and world.holders[block] > 1 for block in waiting)
+    needed = world.blocks_for(length + len(tokens) + world.door.lookahead) - len(sequence.table) + replaced
     schedule(world, step, needed, method, sequence.handle, list(tokens))
     world.exercised["divergence"] += shared
     last = sequence.nodes[-1] if sequence.nodes else world.fingerprints.root(sequence.namespace)

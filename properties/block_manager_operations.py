@@ -10,7 +10,6 @@ from tokenlaw.properties import trace
 from tokenlaw.properties.block_manager_calls import admit, commit, extend, release, schedule, settle
 from tokenlaw.properties.step import Moment, Step, Tracked
 from tokenlaw.properties.world import World
-from tokenlaw.spec.contracts import NO_BLOCK
 
 
 def pick(sequences: Sequence[Tracked], number: int) -> Tracked | None:
@@ -73,7 +72,10 @@ def speculate(world: World, step: Step, operation: trace.Speculate) -> None:
 
 
 def rollback(world: World, step: Step, operation: trace.Rollback) -> None:
-    """Forget the last tokens; too many, or a negative number, must raise and change nothing."""
+    """Forget the last tokens; too many, or a negative number, must raise and change nothing.
+
+    With a window a manager may refuse any rollback, since it may hold no more than the window.
+    """
     sequence = pick(world.live, operation.sequence)
     if sequence is None:
         return
@@ -84,7 +86,7 @@ def rollback(world: World, step: Step, operation: trace.Rollback) -> None:
         world.exercised["bad rollback"] += 1
         world.judge(Moment.UNCHANGED, step)
         return
-    if _was_dropped(world, sequence, kept):
+    if count and world.door.window is not None:
         step.raised = world.door.raises("rollback", sequence.handle, count)
         if step.raised:
             world.judge(Moment.UNCHANGED, step)
@@ -103,11 +105,6 @@ def _observe_cut(world: World, step: Step, sequence: Tracked) -> None:
     world.observe_table(step, sequence)
     world.apply_copies(step)
     world.judge(Moment.CUT, step)
-
-
-def _was_dropped(world: World, sequence: Tracked, kept: int) -> bool:
-    """Whether queries from position ``kept`` on would need blocks that the window has dropped."""
-    return NO_BLOCK in sequence.table[world.first_needed(kept) // world.block_size :]
 
 
 def _forget(world: World, sequence: Tracked, kept: int) -> None:
@@ -129,8 +126,8 @@ def free(world: World, step: Step, operation: trace.Free) -> None:
 
 def free_again(world: World, step: Step, operation: trace.FreeAgain) -> None:
     """Release the last released handle again, unless the manager has given it to another sequence."""
-    taken = [sequence.handle for sequence in world.live + world.swapped]
-    if world.last_freed and world.last_freed[0] not in taken:
+    handles = [sequence.handle for sequence in world.live + world.swapped]
+    if world.last_freed and not world.door.is_among(world.last_freed[0], handles):
         step.raised = world.door.raises("free", world.last_freed[0])
         world.exercised["free again"] += 1
         world.judge(Moment.UNCHANGED, step)

@@ -1,8 +1,9 @@
 """How operations on the pool are carried out on a block manager: its cache, its tiers, steps in flight."""
 
 from tokenlaw.properties import trace
-from tokenlaw.properties.block_manager_calls import admit, extend, release, schedule, settle
+from tokenlaw.properties.block_manager_calls import RefusedError, admit, extend, release, schedule, settle
 from tokenlaw.properties.block_manager_operations import pick
+from tokenlaw.properties.rules.accounting import PARTITION
 from tokenlaw.properties.step import Moment, Step
 from tokenlaw.properties.world import World
 
@@ -36,16 +37,26 @@ def weights(world: World, step: Step, operation: trace.Weights) -> None:
 
 
 def swap_out(world: World, step: Step, operation: trace.SwapOut) -> None:
-    """Move a sequence to the host; a refusal is always legal, since the host's size is unknown."""
+    """Move a sequence to the host, whose size is unknown: a refusal is legal, unless the host is empty and
+    has held as many blocks before. Its copies wait for the next operation, which may add others to them.
+    """
     sequence = pick(world.live, operation.sequence)
     if sequence is None:
         return
     step.act_on(sequence, 0)
-    schedule(world, step, world.config.num_blocks + 1, "swap_out", sequence.handle)
-    world.apply_copies(step)
+    blocks = sum(map(world.in_pool, sequence.table))
+    try:
+        schedule(world, step, world.config.num_blocks + 1, "swap_out", sequence.handle)
+    except RefusedError:
+        if not world.swapped and blocks <= world.host_blocks:
+            expected = f"room for {blocks} blocks: the host is empty and has held {world.host_blocks}"
+            world.report(PARTITION, expected, "OutOfBlocks", sequence.number)
+        raise
+    world.host_blocks = max(world.host_blocks, blocks)
     world.release(step, sequence)
     step.acting = None
     world.swapped.append(sequence)
+    world.swapped.sort(key=lambda tracked: tracked.number)
 
 
 def swap_in(world: World, step: Step, operation: trace.SwapIn) -> None:

@@ -135,7 +135,8 @@ def _carry_out(world: World, step: Step) -> None:
     except RefusedError:
         if world.violations:
             return
-    world.apply_copies(step)
+    if not isinstance(step.operation, SwapOut):
+        world.apply_copies(step)
     world.observe_keys(step, step.touched)
     world.judge(Moment.FINISHED, step)
 

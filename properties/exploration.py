@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, Phase
 from hypothesis.strategies import SearchStrategy
 
 from tokenlaw.properties import words
-from tokenlaw.properties.judging import Crash, Finding, Judgement, judge
+from tokenlaw.properties.announcing import announce_evidence
+from tokenlaw.properties.judging import Crash, Describe, Finding, Judgement, judge, refutation
 from tokenlaw.properties.narrowing import shrink_crash, shrink_finding
-from tokenlaw.properties.running import Outcome, Profile, Progress, Violation
+from tokenlaw.properties.running import Outcome, Profile, Progress
 from tokenlaw.properties.trace import Trace
 from tokenlaw.spec.verdicts import Check, Evidence
 
@@ -50,7 +51,7 @@ def explore(
     capabilities: frozenset[str],
     progress: Progress,
     before_run: Callable[[Trace], None] | None = None,
-    describe: Callable[[Check, Violation, Trace], str] = words.explain,
+    describe: Describe = words.explain,
     tell: Callable[[Trace], str] = words.tell,
 ) -> list[Evidence]:
     """Evidence for each selected check, in the order of ``checks``.
@@ -64,11 +65,19 @@ def explore(
     seed : the same seed gives the same traces.
     capabilities : of the target; checks that need others are ``not supported``.
     before_run : called with every trace before it runs, so that it isn't lost if the process hangs or dies.
+        Findings are announced for the same reason, when they are made and when they are shrunk.
     describe, tell : a violation, and a trace, in words.
     """
     supported = {check.id for check in checks if check.id in selected and check.needs <= capabilities}
     silent = frozenset(check.id for check in checks if check.id not in supported)
-    search = _Search(run, profile, silent, frozenset(supported), _Reporter(progress), before_run)
+    by_id = {check.id: check for check in checks}
+
+    def keep(finding: Finding) -> None:
+        check = by_id[finding.violation.check]
+        exercised = {event: search.exercised[event] for event in check.exercised_by}
+        announce_evidence(refutation(check, finding, exercised, describe))
+
+    search = _Search(run, profile, silent, frozenset(supported), _Reporter(progress), before_run, keep)
     if supported:
         search.run_all(strategy, seed)
     findings = {id_: search.narrowed(finding) for id_, finding in search.findings.items()}
@@ -115,6 +124,7 @@ class _Search:
     supported: frozenset[str]
     reporter: _Reporter
     before_run: Callable[[Trace], None] | None
+    keep: Callable[[Finding], None]
     findings: dict[str, Finding] = field(default_factory=dict)
     crash: Crash | None = None
     crashes: int = 0
@@ -152,7 +162,9 @@ class _Search:
     def narrowed(self, finding: Finding) -> Finding:
         """The finding with its trace shrunk."""
         self.reporter.say(f"shrinking {finding.violation.check}", 0, 1, always=True)
-        return shrink_finding(self.once, self.silent, finding)
+        small = shrink_finding(self.once, self.silent, finding)
+        self.keep(small)
+        return small
 
     def narrowed_crash(self) -> Crash | None:
         """The crash, if there was one, with its trace shrunk."""
@@ -208,7 +220,9 @@ class _Search:
         for violation in outcome.violations:
             if violation.check not in muted:
                 finding = Finding(trace, violation, muted, self.operations, elapsed)
-                self.findings.setdefault(violation.check, finding)
+                if violation.check not in self.findings:
+                    self.findings[violation.check] = finding
+                    self.keep(finding)
         if outcome.crash is not None:
             self.crashes += 1
             self.crash = self.crash or Crash(trace, outcome.crash, muted)

@@ -9,6 +9,9 @@ from tokenlaw.properties.running import Outcome, Violation
 from tokenlaw.properties.trace import Trace, to_data
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
+Describe = Callable[[Check, Violation, Trace], str]
+"""A violation of a check in words."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -49,7 +52,7 @@ class Judgement:
     operations: int
     seconds: float
     shortfall: str
-    describe: Callable[[Check, Violation, Trace], str]
+    describe: Describe
     tell: Callable[[Trace], str]
 
 
@@ -88,17 +91,23 @@ def _judge_one(check: Check, capabilities: frozenset[str], judgement: Judgement)
     exercised = {event: judgement.exercised[event] for event in check.exercised_by}
     finding = judgement.findings.get(check.id)
     if finding is not None:
-        return Evidence(
-            check,
-            Verdict.REFUTED,
-            exercised,
-            finding.operations,
-            finding.seconds,
-            judgement.describe(check, finding.violation, finding.trace) + _caveat(finding),
-            to_data(finding.trace),
-        )
+        return refutation(check, finding, exercised, judgement.describe)
     verdict, message = _verdict(exercised, judgement)
     return Evidence(check, verdict, exercised, judgement.operations, judgement.seconds, message)
+
+
+def refutation(check: Check, finding: Finding, exercised: dict[str, int], describe: Describe) -> Evidence:
+    """The evidence of a finding; ``exercised`` counts the events that the check is about."""
+    message = describe(check, finding.violation, finding.trace) + _caveat(finding)
+    return Evidence(
+        check,
+        Verdict.REFUTED,
+        exercised,
+        finding.operations,
+        finding.seconds,
+        message,
+        to_data(finding.trace),
+    )
 
 
 def _verdict(exercised: dict[str, int], judgement: Judgement) -> tuple[Verdict, str]:

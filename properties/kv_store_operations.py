@@ -191,6 +191,7 @@ class Operations:
         if len(self.live) < 2 or count < 1 or CAPACITY.id in self.store.muted:
             return
         self.exercised["overflow"] += 1
+        self._make_spare_room(sequence)
         size = self.store.config.block_size
         tokens = self.store.blocks(max(sequence.room, sequence.length)) * size - sequence.length + count
         try:
@@ -207,6 +208,12 @@ class Operations:
             self.store.report(CAPACITY, expected, found, victim, position)
         if not victims:
             self.store.report(CAPACITY, expected, accepted, sequence)
+
+    def _make_spare_room(self, sequence: Shadow) -> None:
+        """One position more than it holds, if that fits: an append may then overflow halfway."""
+        with suppress(OutOfBlocks):
+            self.store.implementation.reserve(sequence.handle, sequence.length + 1)
+            sequence.room = max(sequence.room, sequence.length + 1)
 
     def _attend_all(self) -> None:
         """Every live sequence once, in order of creation; a sequence without a position has no query."""

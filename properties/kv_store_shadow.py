@@ -106,9 +106,10 @@ class ShadowedStore:
         """Whether the store once held what it would hold with ``grown``, or another one, at ``length``.
 
         True is certain: what it held is counted with everything shared that may be, what it would hold with
-        nothing shared, blocks of rolled back positions kept, and a block for an empty sequence.
+        nothing shared, blocks of rolled back positions and reserved room kept, and a block for an empty
+        sequence.
         """
-        lengths = [max(one.peak, length if one is grown else 0) for one in self.live]
+        lengths = [max(one.peak, one.room, length if one is grown else 0) for one in self.live]
         lengths += [length] if grown is None else []
         blocks = sum(max(1, self.blocks(one)) for one in lengths)
         undamaged = not any(one.damaged for one in self.live)

@@ -5,10 +5,12 @@ Token ids don't matter to a store (see `tokenlaw.properties.kv_store_run`), so e
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import permutations
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from tokenlaw.properties.drawing import any_of, evenly
 from tokenlaw.properties.history import History
 from tokenlaw.properties.trace import (
     Append,
@@ -48,12 +50,12 @@ def configurations(device: str = "cpu", dtype: str = "float32") -> SearchStrateg
     """Pools of 2 to 8 blocks, so small that they fill up and that blocks are used again."""
     return st.builds(
         CacheConfig,
-        num_blocks=st.integers(2, 8),
-        block_size=st.sampled_from((2, 3, 4, 8, 16)),
-        num_layers=st.integers(1, 2),
-        num_kv_heads=st.integers(1, 2),
-        head_size=st.sampled_from((4, 8)),
-        max_sequences=st.integers(2, 5),
+        num_blocks=evenly(2, 8),
+        block_size=any_of((2, 3, 4, 8, 16)),
+        num_layers=evenly(1, 2),
+        num_kv_heads=evenly(1, 2),
+        head_size=any_of((4, 8)),
+        max_sequences=evenly(2, 5),
         dtype=st.just(dtype),
         device=st.just(device),
     )
@@ -65,9 +67,9 @@ def _traces(
 ) -> Trace:
     config, history = draw(configs), History()
     operations: list[Operation] = []
-    wanted = draw(st.integers(min(4, max_operations), max_operations))
+    wanted = draw(evenly(min(4, max_operations), max_operations))
     while len(operations) < wanted:
-        move = draw(st.sampled_from(moves)) if history.live else _new
+        move = draw(any_of(moves)) if history.live else _new
         for operation in move(draw, history, config):
             history.apply(operation)
             operations.append(operation)
@@ -81,12 +83,12 @@ def _tokens(count: int) -> Tokens:
 def _length(draw: DrawFn, config: CacheConfig) -> int:
     """A length near a block boundary, or any up to half the pool."""
     size = config.block_size
-    near = st.sampled_from((1, size - 1, size, size + 1, 2 * size, 2 * size + 1))
-    return draw(near | st.integers(1, max(1, config.num_blocks * size // 2)))
+    near = any_of((1, size - 1, size, size + 1, 2 * size, 2 * size + 1))
+    return draw(near if draw(st.booleans()) else evenly(1, max(1, config.num_blocks * size // 2)))
 
 
 def _pick(draw: DrawFn, history: History) -> int:
-    return draw(st.integers(0, len(history.live) - 1))
+    return draw(evenly(0, len(history.live) - 1))
 
 
 def _free_tokens(history: History, config: CacheConfig) -> int:
@@ -110,7 +112,7 @@ def _free(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation
 
 def _free_twice(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
     """A second release, then two sequences that would share what was released twice."""
-    one = _tokens(draw(st.integers(1, config.block_size)))
+    one = _tokens(draw(evenly(1, config.block_size)))
     return [Free(_pick(draw, history)), FreeAgain(), New(one), New(one)]
 
 
@@ -118,10 +120,10 @@ def _reuse_shorter(draw: DrawFn, history: History, config: CacheConfig) -> list[
     """Free a sequence, let another one take some of its blocks, reuse its slot for a shorter one."""
     freed = _pick(draw, history)
     length = len(history.live[freed].tokens)
-    shorter = New(_tokens(draw(st.integers(1, max(1, length - 1)))))
+    shorter = New(_tokens(draw(evenly(1, max(1, length - 1)))))
     if len(history.live) == 1:
         return [Free(freed), shorter, New(_tokens(_length(draw, config)))]
-    other = draw(st.integers(0, len(history.live) - 2))
+    other = draw(evenly(0, len(history.live) - 2))
     return [Free(freed), Append(other, _tokens(config.block_size)), shorter]
 
 
@@ -143,38 +145,38 @@ def _overflow(draw: DrawFn, history: History, config: CacheConfig) -> list[Opera
     """Overflow while another sequence is live, often with all blocks taken."""
     left = _free_tokens(history, config)
     company = [left] if left and draw(st.booleans()) else [1] * (len(history.live) == 1)
-    count = draw(st.integers(1, config.block_size))
+    count = draw(evenly(1, config.block_size))
     return [*[New(_tokens(length)) for length in company], Overflow(_pick(draw, history), count)]
 
 
 def _fork_diverge(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
     """Fork, then append to the child first or to the parent first; then perhaps release one of the two."""
     parent, child = _pick(draw, history), len(history.live)
-    order = draw(st.permutations((parent, child)))
-    lengths = st.integers(1, config.block_size)
+    order = draw(any_of(((parent, child), (child, parent))))
+    lengths = evenly(1, config.block_size)
     appended: list[Operation] = [Append(one, _tokens(draw(lengths))) for one in order]
-    released: list[Operation] = [Free(draw(st.sampled_from(order)))] if draw(st.booleans()) else []
+    released: list[Operation] = [Free(draw(any_of(order)))] if draw(st.booleans()) else []
     return [Fork(parent), *appended, *released]
 
 
 def _rollback(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
     """Roll back within the length, then append what may be shorter."""
     index = _pick(draw, history)
-    count = draw(st.integers(0, len(history.live[index].tokens)))
+    count = draw(evenly(0, len(history.live[index].tokens)))
     return [Rollback(index, count), Append(index, _tokens(_length(draw, config)))]
 
 
 def _bad_rollback(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
     index = _pick(draw, history)
-    beyond = len(history.live[index].tokens) + draw(st.integers(1, config.block_size))
-    return [Rollback(index, draw(st.sampled_from((beyond, -1))))]
+    beyond = len(history.live[index].tokens) + draw(evenly(1, config.block_size))
+    return [Rollback(index, draw(any_of((beyond, -1))))]
 
 
 def _beams(draw: DrawFn, history: History, config: CacheConfig, forks: bool = False) -> list[Operation]:
     """Beams of one length, and nothing else: reorder, append to each, reorder again."""
-    count = draw(st.integers(2, min(3, config.max_sequences)))
-    length = draw(st.integers(1, config.block_size + 1))
-    parents = st.tuples(*[st.integers(0, count - 1)] * count)
+    count = draw(evenly(2, min(3, config.max_sequences)))
+    length = draw(evenly(1, config.block_size + 1))
+    parents = st.tuples(*[evenly(0, count - 1)] * count)
     first: list[Operation] = [*[Free(0)] * len(history.live), New(_tokens(length))]
     others: list[Operation] = [Fork(0) if forks else New(_tokens(length))] * (count - 1)
     step: list[Operation] = [Append(beam, _tokens(1)) for beam in range(count)]
@@ -184,8 +186,8 @@ def _beams(draw: DrawFn, history: History, config: CacheConfig, forks: bool = Fa
 def _attend_part(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
     """Some or all live sequences in any order; a second one is admitted if there is only one."""
     second: list[Operation] = [New(_tokens(_length(draw, config)))] if len(history.live) == 1 else []
-    order = draw(st.permutations(range(len(history.live) + len(second))))
-    return [*second, Attend(tuple(order[: draw(st.integers(1, len(order)))]))]
+    order = draw(any_of(tuple(permutations(range(len(history.live) + len(second))))))
+    return [*second, Attend(tuple(order[: draw(evenly(1, len(order)))]))]
 
 
 _ANY: frozenset[str] = frozenset()

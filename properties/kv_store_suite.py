@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+import torch
 
 from tokenlaw.properties.announcing import announce
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.judging import judge, judgement_of
+from tokenlaw.properties.kv_store_payload import dtype_of
 from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, needed_capabilities, run_trace
 from tokenlaw.properties.kv_store_strategy import MAX_OPERATIONS, kv_store_traces
 from tokenlaw.properties.running import Outcome, Profile, Progress
@@ -74,6 +76,7 @@ class KVStoreSuite:
         trace = decode(msgspec.json.encode(counterexample), "counterexample")
         if trace.contract != KV_STORE:
             raise TraceError(f"counterexample: it is a trace of a {trace.contract}, not of a {KV_STORE}")
+        _refuse_unbuildable(trace.config)
         factory = _factory(implementation)
         capabilities = effective_capabilities(implementation, KV_STORE, factory(trace.config))
         missing = needed_capabilities(trace) - capabilities
@@ -85,6 +88,17 @@ class KVStoreSuite:
         announce(trace)
         outcome = run_trace(factory, trace, capabilities)
         return judge(self.checks, capabilities, judgement_of(outcome, trace))
+
+
+def _refuse_unbuildable(config: CacheConfig) -> None:
+    """Raise `TraceError` when no store of this dtype on this device can be judged here."""
+    dtype_of(config)
+    try:
+        torch.empty(1, device=config.device).tolist()
+    except (RuntimeError, AssertionError, NotImplementedError):
+        raise TraceError(
+            f"counterexample: there is no device {config.device!r} here to hold tensors"
+        ) from None
 
 
 def _factory(implementation: Implementation) -> Callable[[CacheConfig], KVStore]:

@@ -68,6 +68,13 @@ class Door:
             return True
         return False
 
+    def is_among(self, handle: Any, handles: Iterable[Any]) -> bool:
+        """Whether the manager calls another sequence like this one."""
+        try:
+            return any(handle is other or bool(handle == other) for other in handles)
+        except Exception as error:
+            _crash(error)
+
     def block_table(self, handle: Any) -> list[int]:
         """Physical block ids in logical order."""
         try:

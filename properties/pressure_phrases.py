@@ -121,13 +121,20 @@ def reset(scene: Scene) -> Iterator[Operation]:
 
 
 def change_weights(scene: Scene) -> Iterator[Operation]:
-    """New weights under a live sequence, which then fills a block; nothing of it may be hit."""
+    """New weights under a live or swapped-out sequence, which then fills a block: none of it may be hit."""
     yield from scene.someone()
     index = scene.pick()
     if scene.dice.random() < 0.6:
         yield from scene.fill_block(index)
     old = scene.at(index).tokens
-    yield Weights()
+    if {"swap", "copies"} <= scene.capabilities and scene.dice.random() < 0.25:
+        # Live sequences stay in order of creation, so it comes back to its index.
+        away = sum(one.number < scene.at(index).number for one in scene.history.swapped)
+        yield SwapOut(index)
+        yield Weights()
+        yield SwapIn(away)
+    else:
+        yield Weights()
     yield Append(index, scene.tokens(scene.dice.randint(1, scene.block + 1)))
     new, namespace = scene.at(index).tokens, scene.at(index).namespace
     if scene.dice.random() < 0.6:
@@ -152,6 +159,15 @@ def swap(scene: Scene) -> Iterator[Operation]:
     yield Append(scene.pick(), scene.tokens(1))
 
 
+def swap_all_again(scene: Scene) -> Iterator[Operation]:
+    """A sequence that fills the pool goes to the host and comes back, twice."""
+    yield from _drain(scene)
+    yield New(scene.tokens(scene.config.num_blocks * scene.block))
+    for _ in range(2):
+        yield SwapOut(0)
+        yield SwapIn(0)
+
+
 def _drain(scene: Scene) -> Iterator[Operation]:
     while scene.history.swapped:
         yield SwapIn(0)
@@ -170,4 +186,5 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("reset", reset, needing("reset")),
     Phrase("change weights", change_weights, needing("epochs")),
     Phrase("swap", swap, needing("swap", "copies")),
+    Phrase("swap all again", swap_all_again, needing("swap", "copies"), weight=1),
 )

@@ -44,6 +44,18 @@ def roll_back_into_a_full_block(scene: Scene) -> Iterator[Operation]:
         yield New(tokens + scene.tokens(1), namespace)
 
 
+def replace_a_cached_block(scene: Scene) -> Iterator[Operation]:
+    """Take cached blocks back, put others in their place; then ask for the old ones and what came later."""
+    namespace = scene.namespace()
+    old = scene.tokens(scene.block * scene.dice.randint(2, 3))
+    yield New(old, namespace)
+    index = scene.last()
+    count = scene.dice.randint(1, len(old) - scene.block)
+    yield Rollback(index, count)
+    yield Append(index, (scene.other(old[-count]), *scene.tokens(count - 1 + scene.block)))
+    yield New(old + scene.at(index).tokens[len(old) :] + scene.tokens(1), namespace)
+
+
 def roll_back(scene: Scene) -> Iterator[Operation]:
     """Roll back by nothing, a little, over several blocks, or everything."""
     yield from scene.someone()
@@ -101,6 +113,7 @@ def cross_the_window(scene: Scene) -> Iterator[Operation]:
 PHRASES: tuple[Phrase, ...] = (
     Phrase("speculate", speculate, needing("speculate"), weight=4),
     Phrase("roll back into a full block", roll_back_into_a_full_block, needing("rollback")),
+    Phrase("replace a cached block", replace_a_cached_block, needing("rollback", "prefix-cache"), weight=1),
     Phrase("roll back", roll_back, needing("rollback")),
     Phrase("roll back too far", roll_back_too_far, needing("rollback"), weight=1),
     Phrase("abort", abort),

@@ -99,6 +99,16 @@ def fork_and_rewind(scene: Scene) -> Iterator[Operation]:
         yield Append(acting, (scene.other(tokens[-count]),))
 
 
+def fork_in_a_namespace(scene: Scene) -> Iterator[Operation]:
+    """A fork stays in its parent's namespace: fill a block of it, then ask for that in another one."""
+    first, second = scene.dice.sample(NAMESPACES, 2)
+    yield New(scene.tokens(scene.dice.randint(1, 2 * scene.block)), first)
+    yield Fork(scene.last())
+    child = scene.last()
+    yield Append(child, scene.tokens(-len(scene.at(child).tokens) % scene.block or scene.block))
+    yield New(scene.at(child).tokens + scene.tokens(1), second)
+
+
 def share_all_and_free_one(scene: Scene) -> Iterator[Operation]:
     """Two sequences with the same blocks, one goes, the other goes on, somebody takes what became free."""
     yield from scene.someone()
@@ -122,5 +132,6 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("two namespaces", two_namespaces, needing("namespaces")),
     Phrase("fork and diverge", fork_and_diverge, needing("fork"), weight=4),
     Phrase("fork and rewind", fork_and_rewind, needing("fork", "rollback")),
+    Phrase("fork in a namespace", fork_in_a_namespace, needing("fork", "namespaces"), weight=1),
     Phrase("share all and free one", share_all_and_free_one),
 )

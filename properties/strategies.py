@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
+from tokenlaw.properties.drawing import evenly
 from tokenlaw.properties.phrases import PHRASES
 from tokenlaw.properties.running import Profile
 from tokenlaw.properties.scene import Phrase, Scene
@@ -46,16 +47,16 @@ def traces(
 
     @st.composite
     def draw_trace(draw: st.DrawFn) -> Trace:
-        shape = draw(st.integers(0, len(_BLOCK_SIZES) * len(_POOLS) * len(windows) - 1))
+        shape = draw(evenly(0, len(_BLOCK_SIZES) * len(_POOLS) * len(windows) - 1))
         shape, pool = divmod(shape, len(_POOLS))
         window, block = divmod(shape, len(_BLOCK_SIZES))
         config = CacheConfig(num_blocks=_POOLS[pool], block_size=_BLOCK_SIZES[block], window=windows[window])
         scene = Scene(config, capabilities)
-        wanted = draw(st.integers(max(1, profile.max_operations // 4), profile.max_operations))
+        wanted = draw(evenly(max(1, profile.max_operations // 4), profile.max_operations))
         operations: list[Operation] = []
         while len(operations) < wanted:
-            phrase = deck[draw(st.integers(0, len(deck) - 1))]
-            scene.dice = random.Random(draw(st.integers(0, _DICE)))
+            phrase = deck[draw(evenly(0, len(deck) - 1))]
+            scene.dice = random.Random(draw(evenly(0, _DICE)))
             operations += perform(phrase, scene)
         return Trace(tuple(operations[: profile.max_operations]), config)
 

@@ -10,9 +10,26 @@ from typing import Any
 
 import msgspec
 
-from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig
 
 SCHEMA = "tokenlaw.trace/1"
+
+MAX_OPERATIONS, MAX_TOKENS = 100_000, 10_000_000
+"""Operations of a trace that is read from a file, and tokens of all of them together, drafts included."""
+
+LARGEST = {
+    "num_blocks": 1_000_000,
+    "block_size": 100_000,
+    "window": 10_000_000,
+    "num_layers": 1_000,
+    "num_kv_heads": 1_000,
+    "head_size": 10_000,
+    "max_sequences": 100_000,
+}
+"""Largest configuration of a trace that is read from a file; the smallest one is 1 of everything."""
+
+MAX_ELEMENTS = 2**27
+"""Keys that a KV store of such a configuration may have room for, counted in single numbers."""
 
 Tokens = tuple[int, ...]
 
@@ -200,6 +217,34 @@ def decode(raw: bytes, source: str) -> Trace:
     if schema != SCHEMA:
         raise TraceError(f"{source}: schema {schema!r}; this version of tokenlaw reads {SCHEMA!r}")
     try:
-        return msgspec.convert(data, Trace)
+        trace = msgspec.convert(data, Trace)
     except msgspec.ValidationError as error:
         raise TraceError(f"{source}: not a trace: {error}") from None
+    if problem := _problem(trace):
+        raise TraceError(f"{source}: {problem}")
+    return trace
+
+
+def _problem(trace: Trace) -> str:
+    """What no target could run, in words; empty if there is nothing."""
+    config = trace.config
+    for name, largest in LARGEST.items():
+        value = getattr(config, name)
+        if value is not None and not 1 <= value <= largest:
+            return f"config.{name} is {value}; it must be 1 to {largest}"
+    slots = config.num_blocks * config.block_size
+    elements = slots * config.num_layers * config.num_kv_heads * config.head_size
+    if trace.contract == KV_STORE and elements > MAX_ELEMENTS:
+        return f"config asks for a store of {elements} keys; at most {MAX_ELEMENTS} are tried"
+    if not trace.operations:
+        return "it has no operations"
+    if len(trace.operations) > MAX_OPERATIONS:
+        return f"it has {len(trace.operations)} operations; at most {MAX_OPERATIONS} are run"
+    tokens = sum(map(_tokens_of, trace.operations))
+    return f"it has {tokens} tokens; at most {MAX_TOKENS} are run" if tokens > MAX_TOKENS else ""
+
+
+def _tokens_of(operation: Operation) -> int:
+    """How many tokens the operation brings."""
+    named = sum(len(getattr(operation, name, ())) for name in ("tokens", "drafts", "prompt"))
+    return named + (max(0, operation.count) if isinstance(operation, Overflow) else 0)

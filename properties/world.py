@@ -47,6 +47,7 @@ class World:
         self.created = 0
         self.live: list[Tracked] = []
         self.swapped: list[Tracked] = []
+        self.host_blocks = 0  # the most that one sequence has taken there
         self.last_freed: list[Any] = []
         self.holders = [0] * config.num_blocks
         self.held = 0

@@ -85,15 +85,15 @@ def attend(
     window, softcap, alibi_slopes
         See `attention_scores`.
     sinks
-        One logit per head that joins the denominator of the softmax and has no value. Minus infinity: none.
+        One logit per head that joins the denominator of the softmax and has no value; minus infinity: none.
 
     Returns
     -------
     output
         Sum over visible keys j of exp(score_j - lse) * value_j; zero where nothing is visible.
     lse
-        Natural logarithm of the denominator: the sum of exp(score_j) over visible keys j, plus exp(sink) if
-        there are sinks. A row without visible keys therefore has lse = sink, or minus infinity without sinks.
+        Natural logarithm of the denominator: the sum of exp(score_j) over visible keys j, plus exp(sink).
+        A row without visible keys therefore has lse = sink, or minus infinity without sinks.
 
     Raises
     ------
@@ -111,9 +111,8 @@ def attend(
     >>> output, _ = attend(zeros, zeros, values, 1.0, sinks=torch.zeros(1).double())
     >>> output.flatten().round(decimals=9).tolist()
     [0.5, 1.333333333]
-    >>> output, lse = attend(zeros, zeros[:0], values[:0], 1.0)
-    >>> output.flatten().tolist(), lse.flatten().tolist()
-    ([0.0, 0.0], [-inf, -inf])
+    >>> [part.flatten().tolist() for part in attend(zeros, zeros[:0], values[:0], 1.0)]
+    [[0.0, 0.0], [-inf, -inf]]
     """
     check_arguments(
         query, keys, values, scale, window=window, softcap=softcap, alibi_slopes=alibi_slopes, sinks=sinks

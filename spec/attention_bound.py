@@ -66,6 +66,9 @@ ACCUMULATE = {torch.float16: 2.0**-23, torch.bfloat16: 2.0**-23, torch.float32: 
 ELEMENTARY = 8
 """Error of exp, tanh and log in units of U; coarser approximations aren't covered."""
 
+UNDERFLOWS = 8
+"""So many numbers that make up one score may underflow."""
+
 
 def gamma(count: int, unit: float) -> float:
     """Relative error of ``count`` roundings in a row: n u / (1 - n u) (Higham 2002, lemma 3.1).
@@ -112,21 +115,20 @@ def error_bound(
     Returns
     -------
     output_bound, lse_bound
-        float64. Zero where nothing is visible and there is no sink: then output and lse are exact (0, -inf).
+        float64. Zero where nothing is visible and there is no sink: output and lse are exact there (0, -inf).
 
     Raises
     ------
     ValueError
         A dtype isn't one of the three, arguments are not those of `attend`, an input isn't representable in
-        ``dtype``, or there are so many keys that float32 sums guarantee nothing (about two million).
+        ``dtype``, or there are so many keys (about two million) that float32 sums guarantee nothing.
 
     Examples
     --------
     One key has probability 1: the bound is the two roundings, of the probability and of the output.
 
     >>> one = torch.ones(1, 1, 1).double()
-    >>> output_bound, lse_bound = error_bound(torch.bfloat16, one, one, one, 1.0)
-    >>> 2 * 2.0**-8 < output_bound.item() < 2.1 * 2.0**-8
+    >>> 2 * 2.0**-8 < error_bound(torch.bfloat16, one, one, one, 1.0)[0].item() < 2.1 * 2.0**-8
     True
     """
     check_arguments(
@@ -134,22 +136,19 @@ def error_bound(
     )
     _check_dtypes(dtype, score_dtype)
     _check_representable(dtype, query=query, keys=keys, values=values)
+    accumulate, store = ACCUMULATE[dtype], max(ACCUMULATE[dtype], UNIT_ROUNDOFF[score_dtype])
     output, lse = attend(
         query, keys, values, scale, window=window, softcap=softcap, alibi_slopes=alibi_slopes, sinks=sinks
     )
-    accumulate, store = ACCUMULATE[dtype], max(ACCUMULATE[dtype], UNIT_ROUNDOFF[score_dtype])
     scores = attention_scores(query, keys, scale, window=window, softcap=softcap, alibi_slopes=alibi_slopes)
     score_error = _score_error(
         query, keys, scale, softcap=softcap, alibi_slopes=alibi_slopes, accumulate=accumulate, store=store
     )
-    sinks = torch.full(query.shape[1:2], -math.inf, dtype=torch.float64) if sinks is None else sinks
+    sinks = query.new_full(query.shape[1:2], -math.inf) if sinks is None else sinks
     scores, score_error = _with_sink(scores, sinks), _with_sink(score_error, store * sinks.abs())
-    values = torch.cat([values, values.new_zeros(1, *values.shape[1:])])
-    theta = _exponent_error(scores, score_error + ELEMENTARY * SMALLEST[score_dtype], accumulate)
-    log_weights = torch.where(scores > -math.inf, scores - lse[..., None], -math.inf)
-    denominator = torch.logsumexp(log_weights + theta, dim=-1).masked_fill(lse == -math.inf, 0.0)
-    exponent = theta + denominator[..., None]
-    output_bound = _output_bound(dtype, values, output, log_weights=log_weights, exponent=exponent)
+    theta = _exponent_error(scores, score_error + UNDERFLOWS * SMALLEST[score_dtype], accumulate)
+    log_weights, denominator = _weights_and_denominator_error(scores, lse, theta)
+    output_bound = _output_bound(dtype, values, output, log_weights, exponent=theta + denominator[..., None])
     return output_bound, denominator + _lse_rest(lse, scores, accumulate)
 
 
@@ -185,10 +184,17 @@ def _exponent_error(scores: Tensor, score_error: Tensor, accumulate: float) -> T
     return theta.masked_fill(~visible, 0.0)
 
 
+def _weights_and_denominator_error(scores: Tensor, lse: Tensor, theta: Tensor) -> tuple[Tensor, Tensor]:
+    """Logarithms of the exact probabilities, and Theta; step 3. Theta is zero where nothing is visible."""
+    log_weights = torch.where(scores > -math.inf, scores - lse[..., None], -math.inf)
+    return log_weights, torch.logsumexp(log_weights + theta, dim=-1).masked_fill(lse == -math.inf, 0.0)
+
+
 def _output_bound(
-    dtype: torch.dtype, values: Tensor, output: Tensor, *, log_weights: Tensor, exponent: Tensor
+    dtype: torch.dtype, values: Tensor, output: Tensor, log_weights: Tensor, *, exponent: Tensor
 ) -> Float[Tensor, "num_queries query_heads head_size"]:
-    """Steps 3 to 5; ``exponent`` is theta_j + Theta."""
+    """Steps 3 to 5; ``exponent`` is theta_j + Theta. The last key is the sink, which has the value 0."""
+    values = torch.cat([values, values.new_zeros(1, *values.shape[1:])])
     unit, count, visible = UNIT_ROUNDOFF[dtype], values.shape[0], log_weights > -math.inf
     size = values.abs().repeat_interleave(output.shape[1] // values.shape[1], dim=1)
     average = torch.einsum("qhk,khd->qhd", log_weights.exp(), size)

@@ -24,6 +24,12 @@ CONTRACTS = (BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION)
 NO_BLOCK = -1
 """Entry of a block table whose block was given back (below a sliding window)."""
 
+DEVICE = "device"
+"""Tier of the pool that attention reads."""
+
+HOST = "host"
+"""Tier of what was swapped out."""
+
 Handle = Hashable
 """Whatever an implementation calls a sequence; the harness only hands it back."""
 
@@ -55,13 +61,13 @@ class CacheConfig:
 class BlockCopy:
     """Copy all layers, K and V and scales, of block ``source`` to block ``destination``.
 
-    A tier is ``"device"`` (the pool that attention reads) or ``"host"`` (swapped out).
+    A tier is `DEVICE` (``"device"``) or `HOST` (``"host"``).
     """
 
     source: int
     destination: int
-    source_tier: str = "device"
-    destination_tier: str = "device"
+    source_tier: str = DEVICE
+    destination_tier: str = DEVICE
 
 
 @runtime_checkable

@@ -141,7 +141,7 @@ def top_p(law: Sequence[Number], threshold: Number) -> tuple[Number, ...]:
     """Keep the fewest most probable tokens whose probabilities sum to the threshold or more.
 
     The token that crosses the threshold stays, and where the sum equals the threshold the next one goes
-    (transformers issue 18976). Ties are broken by token id, lowest first; engines leave this open, because
+    (report: transformers #18976). Ties are broken by token id, lowest first; engines leave this open, because
     they sort without stability. Threshold 1 keeps everything, also where the float sum reaches 1 early.
     Source: Holtzman et al. 2020 (nucleus sampling).
 

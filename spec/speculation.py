@@ -196,8 +196,8 @@ def deterministic_verification(
 
     A draft is accepted with its target probability, and its replacement has the target law without it. Exact
     for all drafts that don't look at the verifier's random numbers, sampled ones too, only fewer of those are
-    accepted (vllm 40149, sglang 10308). The law is also that of *sample and match*: draw from the target,
-    accept the draft if it is equal, emit what was drawn.
+    accepted (reports: vLLM #40149, SGLang #10308). The law is also that of *sample and match*: draw from the
+    target, accept the draft if it is equal, emit what was drawn.
 
     >>> law = deterministic_verification((1,), target=[(0.75, 0.25), (0.5, 0.5)], draft=[(0.5, 0.5)])
     >>> sum(probability for outcome, probability in law.items() if outcome.accepted == 1)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from support.broken_managers import CutsANeighbour, ForkWithoutReference, LeaksOnFree, LosesCopies
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
 from tokenlaw.properties.running import Outcome
@@ -16,33 +17,9 @@ from tokenlaw.properties.trace import (
     Operation,
     Trace,
 )
-from tokenlaw.spec.contracts import BLOCK_MANAGER, BlockCopy, CacheConfig
+from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig
 
 ALL = REFERENCE.capabilities[BLOCK_MANAGER]
-
-
-class LosesCopies(PagedBlockManager):
-    def pending_copies(self) -> list[BlockCopy]:
-        super().pending_copies()
-        return []
-
-
-class ForkWithoutReference(PagedBlockManager):
-    def fork(self, sequence: int) -> int:
-        return self._admit(self._usable(sequence).copy())
-
-
-class LeaksOnFree(PagedBlockManager):
-    def free(self, sequence: int) -> None:
-        self._blocks.device.share(self._record(sequence).blocks[-1])
-        super().free(sequence)
-
-
-class CutsANeighbour(PagedBlockManager):
-    def append(self, sequence: int, tokens: Sequence[int]) -> None:
-        super().append(sequence, tokens)
-        first = next(iter(self._sequences.values()))
-        first.table = first.table[::-1]
 
 
 def run(manager: type[PagedBlockManager], operations: tuple[Operation, ...], config: CacheConfig) -> Outcome:

@@ -2,9 +2,12 @@
 
 import functools
 import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,7 +15,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tokenlaw
-from tokenlaw import runner
+from tokenlaw import counterexamples, runner
 from tokenlaw.cli import ProfileName, main
 from tokenlaw.properties.running import PROFILES
 
@@ -81,6 +84,8 @@ def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixtu
         (["audit", "reference", "--seed", "-1"], "Invalid value for '--seed'"),
         (["audit", "reference", "--json", "absent/r.json"], "--json absent/r.json: can't be written"),
         (["audit", "reference", "--junit", "."], "--junit .: is a folder; name a file"),
+        (["audit", "reference", "--json", "r", "--junit", "./r"], "both name r; name two files"),
+        (["audit", "reference", "--json", "/dev/absent/r"], "can't be written"),
         (["audit", "reference", "--counterexamples", "/dev/null/x"], "/dev/null is not a folder"),
         (["replay", "trace.json"], "Missing option '--target'"),
         (["replay", "absent.json", "--target", "reference"], "absent.json: can't be read: No such file"),
@@ -121,7 +126,9 @@ def test_a_fault_of_tokenlaw_is_status_4_and_saved(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
-        raise ZeroDivisionError("in the runner")
+        error = ZeroDivisionError("in the runner")
+        error.add_note("Failing test case: example(\n)")
+        raise error
 
     monkeypatch.setattr(runner, "audit", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -143,6 +150,76 @@ def test_an_interrupt_is_status_130(
     monkeypatch.setattr(runner, "audit", interrupt)
     assert main(["audit", "reference"]) == 130
     assert capsys.readouterr().err == "tokenlaw: interrupted\n"
+
+
+def test_a_fault_without_a_folder_to_save_it_is_told_in_full(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("in the runner")
+
+    monkeypatch.setattr(runner, "audit", fail)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    assert main(["audit", "reference"]) == 4
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_counterexamples_that_cannot_be_saved_hide_no_verdict(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(counterexamples, "write_whole", full)
+    assert main(["audit", "fake_targets:Refuted"]) == 1
+    output = capsys.readouterr().out
+    assert "the counterexample couldn't be saved: no space left" in output
+    assert "fake_targets:Refuted 7.5: refuted" in output
+
+
+START = (
+    "import functools; from tokenlaw import cli, runner;"
+    "runner.audit = functools.partial(runner.audit, registry='fake_suites:suites'); cli.run()"
+)
+
+
+def test_a_reader_that_goes_away_is_no_verdict() -> None:
+    command = [sys.executable, "-c", START, "audit", "fake_targets:Refuted"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_sigterm_ends_the_child_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINGERING_PID", str(tmp_path / "pid"))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    with subprocess.Popen(
+        [sys.executable, "-c", START, "audit", "fake_targets:Hanging"], stdout=subprocess.DEVNULL
+    ) as process:
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            time.sleep(0.02)
+        process.terminate()
+        assert process.wait() == 128 + signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+    assert list(scratch.iterdir()) == []
+
+
+def test_a_report_on_stdout_stands_between_the_lines(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", START, "audit", "fake_targets:Manager", "--json", "/dev/stdout"]
+    with (tmp_path / "output").open("wb") as output:
+        subprocess.run(command, stdout=output, check=True)
+    text = (tmp_path / "output").read_text()
+    document = text[text.index("\n{") : text.index("\n}") + 2]
+    assert json.loads(document)["verdict"] == "holds"
+    assert text.startswith("tokenlaw ")
+    assert text.endswith("repeat: tokenlaw audit fake_targets:Manager --profile dev --seed 0\n")
 
 
 def test_the_list(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tokenlaw.properties.announcing import listening
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.narrowing import crash_place
 from tokenlaw.properties.running import Outcome, Profile, Violation
@@ -242,3 +243,14 @@ def test_crashes_are_told_apart_by_place_and_kind(first, second, same):
 
 def test_traces_of_a_wrong_kind_are_no_trace():
     assert first_match(Trace((New((1,)),)), (Fork,)) is None
+
+
+def test_findings_are_announced_when_they_are_made_and_when_they_are_shrunk():
+    heard = []
+    with listening(lambda _: None, heard.append):
+        [evidence] = explored([check("a", "new")], fake({"kv/a": (New, Fork, Free)}))
+    first, last = heard
+    assert {found.verdict for found in heard} == {Verdict.REFUTED}
+    assert len(kinds(first)) > len(kinds(last)) == 3
+    assert last.counterexample == evidence.counterexample
+    assert last.message == evidence.message

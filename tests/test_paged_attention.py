@@ -1,7 +1,6 @@
 """Attention by gathering: equal to the specification, whatever stands around what a row may read."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,15 +13,6 @@ from tokenlaw.spec.contracts import NO_BLOCK
 
 SIZE, KV_HEADS, HEAD = 4, 2, 8
 ATTENTION = GatherAttention()
-
-
-@pytest.fixture(autouse=True)
-def _one_thread() -> Iterator[None]:
-    """Products this small only lose time to more threads."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Rows:

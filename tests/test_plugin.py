@@ -32,6 +32,7 @@ from tokenlaw import checks, runner
 
 checks.load_suites = functools.partial(checks.load_suites, {FAKES!r})
 runner.audit = functools.partial(runner.audit, registry={FAKES!r})
+runner.require_usable = functools.partial(runner.require_usable, registry={FAKES!r})
 """
 
 
@@ -46,11 +47,17 @@ def audit_here(target: str, **options: Any) -> Report:
     )
 
 
+def require_usable_here(target: str, **options: Any) -> None:
+    """`runner.require_usable` likewise."""
+    Session(Request(target, registry=FAKES, **options))
+
+
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A project with one test of each contract."""
     monkeypatch.setattr(checks, "load_suites", functools.partial(checks.load_suites, FAKES))
     monkeypatch.setattr(runner, "audit", audit_here)
+    monkeypatch.setattr(runner, "require_usable", require_usable_here)
     monkeypatch.setenv("PYTHONPATH", str(TARGETS))
     monkeypatch.syspath_prepend(str(TARGETS))
     pytester.makepyfile(test_engine=MODULE)
@@ -99,13 +106,14 @@ def test_what_was_not_decided_fails_and_the_audit_runs_once(
 
     monkeypatch.setattr(runner, "audit", counted)
     result = project.runpytest_inprocess("-k", "manager", "--tokenlaw-target", "fake_targets:Raising")
-    result.assert_outcomes(failed=2)
+    result.assert_outcomes(failed=1, skipped=1)
     result.stdout.fnmatch_lines(["unknown: fake/content", "*KeyError: 'lost block'"])
     assert [call["contracts"] for call in calls] == [["block-manager"]]
 
 
 def test_only_the_selected_checks_are_items(project: pytest.Pytester) -> None:
-    result = project.runpytest_inprocess("--collect-only", "-q", "--tokenlaw-only", "fake/c*")
+    options = ("--collect-only", "-q", "--tokenlaw-only", "fake/c*")
+    result = project.runpytest_inprocess(*options, "--tokenlaw-target", "fake_targets:BOTH")
     result.stdout.fnmatch_lines(["*test_manager?fake/content?", "*test_store?none selected?"])
     result.stdout.no_fnmatch_line("*fake/forks*")
 
@@ -115,6 +123,7 @@ def test_only_the_selected_checks_are_items(project: pytest.Pytester) -> None:
     [
         ("--tokenlaw-target=referense", "unknown target 'referense'; did you mean 'reference'?"),
         ("--tokenlaw-target=broken_module:x", "importing broken_module failed: ImportError: no kernel"),
+        ("--tokenlaw-target=fake_targets:LYING", "declares block-manager capability 'fork' but Manager"),
         ("--tokenlaw-profile=deepest", "unknown profile 'deepest'; did you mean 'deep'?"),
         ("--tokenlaw-only=zzz", "'zzz' matches no check"),
         ("--tokenlaw-seed=x", "--tokenlaw-seed 'x': expected a whole number, 0 or more"),
@@ -128,10 +137,22 @@ def test_a_bad_option_is_one_line(project: pytest.Pytester, option: str, message
     assert message in line
 
 
-def test_a_factory_that_fails_is_named(project: pytest.Pytester) -> None:
+def test_bad_use_that_only_the_audit_finds_is_named(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "require_usable", lambda *_, **__: None)
     result = project.runpytest_inprocess("-k", "manager", "--tokenlaw-target", "fake_targets:LYING")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["BadUse: lying: declares block-manager capability 'fork' but *"])
+
+
+def test_a_target_that_ends_its_process_does_not_end_pytest(project: pytest.Pytester) -> None:
+    project.makepyfile(exiting_module="import os; os._exit(0)")
+    project.makeconftest(CONFTEST)
+    options = ("-k", "manager", "--tokenlaw-target", "exiting_module:x")
+    result = project.runpytest_subprocess(*options)
+    result.assert_outcomes(failed=2)
+    result.stdout.fnmatch_lines(["unknown: target/load", "*exited with status 0 in the middle of the run"])
 
 
 def test_the_fixture_needs_a_contract(project: pytest.Pytester) -> None:

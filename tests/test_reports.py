@@ -1,6 +1,7 @@
 """Reports as JSON, JUnit XML, lines and tables; counterexamples as files. Strangers' text harms none."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,19 @@ def test_a_write_that_fails_leaves_the_old_file_alone(
     assert [found.name for found in tmp_path.iterdir()] == ["report.json"]
 
 
+def test_links_and_streams_are_written_through(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    require_writable(tmp_path / "link", "--json")
+    write_whole(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"new"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(tmp_path / "pipe", b"streamed")
+    assert os.read(reader, 100) == b"streamed"
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_junit_has_a_case_a_check(report: Report) -> None:
     root = ElementTree.fromstring(junit.to_xml(report))
     totals = {"tests": "5", "failures": "1", "errors": "1", "skipped": "2", "time": "2.500"}
@@ -137,6 +151,20 @@ def test_a_terminal_gets_a_table(
     assert "replay: tokenlaw replay saved.json --target 'mine:[make]'" in output
 
 
+def test_a_narrow_terminal_gets_whole_lines(
+    report: Report, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "is_interactive", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    terminal.show(report, {})
+    assert "not exercised  kv/rare (K1) The claim [red]holds. [12 operations]\n" in capsys.readouterr().out
+
+
+def test_a_closed_stdout_is_not_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    assert not terminal.is_interactive()
+
+
 def test_ci_is_not_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.delenv("CI", raising=False)
@@ -164,6 +192,7 @@ def test_an_attention_case_in_words() -> None:
     [
         (b"{", "damaged, not JSON"),
         (b"\xff", "damaged, not JSON"),
+        (b"[" * 100_000, "damaged, not JSON"),
         (b"[]", "not a counterexample: schema None"),
         (b'{"schema": 3}', "not a counterexample: schema 3"),
         (b'{"schema": "tokenlaw.report/1"}', "not a counterexample: schema 'tokenlaw.report/1'"),

@@ -106,7 +106,7 @@ class MergesOnCommit(PagedBlockManager):
     def commit(self, sequence: int, length: int) -> None:
         super().commit(sequence, length)
         record, device = self._record(sequence), self._blocks.device
-        cached = {self.cached_key(block): block for block in range(self._num_blocks)}
+        cached = {self.cached_key(block): block for block in range(self._blocks.num_blocks)}
         for i, key in enumerate(record.keys):
             found = cached.get(key)
             if found is not None and record.table[i] not in {NO_BLOCK, found} and device.can_share(found):

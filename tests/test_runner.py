@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,19 @@ def _targets(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(name: str, registry: str = "suites", **options: Any) -> Report:
     return audit(f"fake_targets:{name}", registry=f"fake_suites:{registry}", **options)
+
+
+def has_ended(pid: Path) -> bool:
+    """True when the process whose number stands in the file isn't alive, a zombie at most."""
+    status = Path(f"/proc/{pid.read_text()}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] in "ZX"
+
+
+def wait_until(condition: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
 
 
 def test_every_contract_is_run_and_described() -> None:
@@ -56,8 +71,7 @@ def test_noise_on_stdout_and_processes_left_behind_disturb_nothing(
     monkeypatch.setenv("LINGERING_PID", str(tmp_path / "pid"))
     assert run("Noisy").verdict is Verdict.HOLDS
     assert capfd.readouterr() == ("", "")
-    status = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
-    assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] in "ZX"
+    assert has_ended(tmp_path / "pid")
 
 
 @pytest.mark.parametrize(
@@ -69,13 +83,52 @@ def test_noise_on_stdout_and_processes_left_behind_disturb_nothing(
 )
 def test_an_accident_makes_every_check_unknown(name: str, expected: list[str]) -> None:
     report = run(name)
-    assert [row.verdict for row in report.evidence] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
-    assert "(see fake/content)" in report.evidence[1].message
+    second = Verdict.UNKNOWN if name == "Segfaulting" else Verdict.NOT_SUPPORTED
+    assert [row.verdict for row in report.evidence] == [Verdict.UNKNOWN, second]
+    assert report.evidence[1].message.endswith("(see fake/content)") == (second is Verdict.UNKNOWN)
+    assert "end_with_parent" not in report.evidence[0].message
     for text in expected:
         assert text in report.evidence[0].message
     assert report.evidence[0].counterexample["operations"] == [
         {"op": "new", "tokens": [0, 0], "namespace": ""}
     ]
+
+
+def test_what_was_refuted_before_the_process_died_stays_refuted() -> None:
+    report = run("RefutedThenDying")
+    refuted, unknown = report.evidence
+    assert report.status == 1
+    assert refuted.verdict is Verdict.REFUTED
+    assert refuted.counterexample["operations"][0]["tokens"] == [2, 0]
+    assert refuted.message.endswith("later in the run: " + unknown.message.partition("\n")[0])
+    assert unknown.verdict is Verdict.UNKNOWN
+    assert "exited with status 7" in unknown.message
+    assert unknown.counterexample["operations"][0]["tokens"] == [3, 0]
+
+
+def test_what_a_target_writes_to_the_channel_is_ignored() -> None:
+    report = run("Forging")
+    assert [row.verdict for row in report.evidence] == [Verdict.HOLDS, Verdict.NOT_SUPPORTED]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
+def test_a_process_that_left_the_session_is_ended_and_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LINGERING_PID", str(tmp_path / "pid"))
+    assert run("Daemonizing").verdict is Verdict.HOLDS
+    assert wait_until(lambda: has_ended(tmp_path / "pid"))
+
+
+def test_the_child_ends_with_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LINGERING_PID", str(tmp_path / "pid"))
+    program = (
+        "from tokenlaw.runner import audit; audit('fake_targets:Hanging', registry='fake_suites:suites')"
+    )
+    with subprocess.Popen([sys.executable, "-c", program]) as parent:
+        assert wait_until((tmp_path / "pid").exists)
+        parent.kill()
+    assert wait_until(lambda: has_ended(tmp_path / "pid"))
 
 
 def test_a_hang_is_found_early_with_its_stack_and_its_trace() -> None:
@@ -114,6 +167,8 @@ def test_a_fault_of_a_suite_is_not_blamed_on_the_target() -> None:
 def test_bad_use_arrives_as_one_line() -> None:
     with pytest.raises(BadUse, match="its factory raised ValueError: no device"):
         run("raising_factory")
+    with pytest.raises(BadUse, match="raised KeyboardInterrupt while it was imported or built"):
+        run("interrupted_factory")
 
 
 def test_a_replay_names_its_file_and_its_command() -> None:

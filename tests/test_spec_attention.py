@@ -13,8 +13,6 @@ from torch import Tensor
 
 from tokenlaw.spec.attention import attend, merge, visible_keys
 
-torch.set_num_threads(1)
-
 
 @dataclass(frozen=True)
 class Case:

@@ -10,7 +10,6 @@ from torch import Tensor
 from tokenlaw.spec.attention import attend
 from tokenlaw.spec.attention_bound import error_bound, gamma
 
-torch.set_num_threads(1)
 LOW_PRECISION = (torch.float32, torch.bfloat16, torch.float16)
 ONE = torch.ones(1, 1, 1, dtype=torch.float64)
 

@@ -7,10 +7,10 @@ import pytest
 
 from tokenlaw.errors import BadUse, LacksContract
 from tokenlaw.protocol import Request
-from tokenlaw.session import Session
+from tokenlaw.session import Session, readable
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, CacheConfig
-from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 from tokenlaw.targets import adapters, build_once, resolve
 
 TARGETS = Path(__file__).parent / "targets"
@@ -73,6 +73,9 @@ def test_the_working_directory_is_searched(tmp_path: Path, monkeypatch: pytest.M
             "the factory returned dict, which fulfils no contract (block-manager: allocate",
         ),
         ("fake_targets:raising_factory", "its factory raised ValueError: no device"),
+        ("fake_targets:unspeakable_factory", "its factory raised Unspeakable (its message can't be shown"),
+        ("fake_targets:unreadable.attribute", "looking for unreadable.attribute raised RuntimeError: no"),
+        ("fake_targets:Unprobable", "what its factory built raised ValueError: no"),
     ],
 )
 def test_a_target_that_cannot_be_used_is_one_line(target: str, message: str) -> None:
@@ -133,10 +136,24 @@ def test_a_counterexample_that_does_not_fit_is_one_line(changes: dict[str, Any],
 def test_an_exception_of_the_implementation_makes_every_check_unknown(name: str, expected: str) -> None:
     heard: list[Any] = []
     rows = list(session(name).run(lambda *_: None, heard.append))
-    assert [row.verdict for row in rows] == [Verdict.UNKNOWN, Verdict.UNKNOWN]
+    assert [row.verdict for row in rows] == [Verdict.UNKNOWN, Verdict.NOT_SUPPORTED]
     assert expected in rows[0].message
     assert "in append" in rows[0].message
     assert len(heard) == 1
+
+
+def test_what_was_refuted_before_an_exception_stays_refuted() -> None:
+    rows = list(session("RefutedThenRaising").run(lambda *_: None, lambda _: None))
+    assert [row.verdict for row in rows] == [Verdict.REFUTED, Verdict.NOT_SUPPORTED]
+    assert "later in the run: the implementation raised KeyError: 'lost block'" in rows[0].message
+
+
+def test_a_message_too_long_to_be_read_is_shortened() -> None:
+    check = Check("fake/long", "K1", "Long.", BLOCK_MANAGER, Severity.CRASH)
+    message = readable(Evidence(check, Verdict.UNKNOWN, message="a" * 10**6 + "\n" + "b\n" * 10**6)).message
+    assert len(message) < 25_000
+    assert message.startswith("aaa")
+    assert message.endswith("b\nb\n")
 
 
 def test_an_exception_of_a_suite_is_not_blamed_on_the_implementation() -> None:

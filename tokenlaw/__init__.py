@@ -4,7 +4,11 @@ Public names are loaded on first use, so that importing the package (and startin
 needs neither torch nor hypothesis.
 """
 
+import os
+import sys
 from importlib import import_module
+from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -20,6 +24,15 @@ if TYPE_CHECKING:
     from tokenlaw.runner import audit
     from tokenlaw.spec.contracts import BlockCopy, CacheConfig, Implementation, OutOfBlocks
     from tokenlaw.spec.verdicts import Verdict
+
+if find_spec("tokenlaw.spec") is None:
+    # Python started in the root of a checkout, where this folder stands before the installed package, but its
+    # sub-packages lie beside it and not in it: everything else comes from the installed package.
+    _root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    _installed = PathFinder.find_spec("tokenlaw", [p for p in sys.path if os.path.abspath(p) != _root])
+    if _installed is None or _installed.submodule_search_locations is None:
+        raise ImportError(f"{_root}/tokenlaw is a source folder: install it first (pip install {_root})")
+    __path__ = list(_installed.submodule_search_locations)
 
 __version__ = "0.1.0"
 

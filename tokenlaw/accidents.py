@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
@@ -28,14 +29,28 @@ def _owner(module: str) -> str:
     return module.partition(".")[0]
 
 
-def all_unknown(
-    checks: Iterable[Check], message: str, counterexample: Mapping[str, Any] | None = None
+def undecided(
+    checks: Iterable[Check],
+    message: str,
+    counterexample: Mapping[str, Any] | None = None,
+    *,
+    kept: Mapping[str, Evidence],
+    capabilities: Iterable[str],
 ) -> Iterator[Evidence]:
-    """``unknown`` for each check: the first has the whole message, the others its first line."""
+    """Evidence for the checks of a run that an accident ended.
+
+    What was found before it, ``kept`` by check id, stands. A check that needs more than the ``capabilities``
+    is not supported. All others are unknown: the first has the whole message, the others its first line.
+    """
+    brief, offered = message.partition("\n")[0], frozenset(capabilities)
     first = ""
     for check in checks:
-        if first:
-            brief = message.partition("\n")[0]
+        if check.id in kept:
+            found = kept[check.id]
+            yield replace(found, message=f"{found.message}\nlater in the run: {brief}")
+        elif missing := check.needs - offered:
+            yield Evidence(check, Verdict.NOT_SUPPORTED, message=f"needs {', '.join(sorted(missing))}")
+        elif first:
             yield Evidence(check, Verdict.UNKNOWN, message=f"{brief} (see {first})")
         else:
             first = check.id

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tokenlaw.checks import load_suites, matching, require_match
-from tokenlaw.counterexamples import FOLDER, save
+from tokenlaw.counterexamples import FOLDER, save, told
 from tokenlaw.errors import BadUse
 from tokenlaw.report import FAILED, Report, Target
 from tokenlaw.runner import ignore, versions
@@ -175,8 +175,8 @@ def raise_unless_holds(report: Report, folder: Path = FOLDER) -> None:
     parts = [report.summary()]
     for row in report.with_verdict(*FAILED):
         parts.append(f"\n{row.verdict}: {row.check.id}\n{row.message.rstrip()}")
-        if row.check.id in saved:
-            parts.append(f"saved:  {saved[row.check.id]}")
+        # A factory of this process has no name that a replay could be given.
+        parts += told(saved.get(row.check.id), report.target.name)[:1]
     parts.append(f"\nrepeat: {report.command}")
     error = Refuted if report.verdict is Verdict.REFUTED else Inconclusive
     raise error("\n".join(parts), report)

@@ -1,15 +1,17 @@
 """The child process of an audit: ``python -P -m tokenlaw.child`` runs one contract of one target.
 
-The request arrives on stdin. Events leave on what was stdout; everything that the implementation prints
-goes to stderr instead.
+The request arrives on stdin, as one line; then stdin stays open for as long as the parent lives. Events
+leave on what was stdout; everything that the implementation prints goes to stderr instead.
 """
 
 import os
-import sys
+import signal
+import threading
 import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO, Any
 
 import msgspec
 import torch
@@ -20,6 +22,7 @@ from tokenlaw.protocol import (
     Event,
     Fault,
     Finished,
+    Kept,
     Planned,
     Progressed,
     Reported,
@@ -36,28 +39,44 @@ _PROGRESS_SECONDS = 0.1
 
 def main() -> None:
     """Serve one request and end the process, whatever threads the implementation left behind."""
-    events = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
+    try:
+        events = os.fdopen(os.dup(1), "wb", buffering=0)
+        lifeline = os.fdopen(os.dup(0), "rb")
+        os.dup2(2, 1)
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        request = msgspec.json.decode(lifeline.readline(), type=Request)
+        threading.Thread(target=end_with_parent, args=(lifeline,), daemon=True).start()
+        _answer(request, lambda event: events.write(encode(event, request.token)))
+    except BaseException:
+        # Nobody can be told but by the last lines on stderr.
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
-    def emit(event: Event) -> None:
-        events.write(encode(event))
 
+def end_with_parent(lifeline: IO[bytes]) -> None:
+    """Wait for the end of the parent, however it comes, then end with everything that was started here."""
+    lifeline.read(1)
+    os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+def _answer(request: Request, emit: Callable[[Event], Any]) -> None:
     emit(Started())
-    request = msgspec.json.decode(sys.stdin.buffer.read(), type=Request)
     try:
         serve(request, emit)
     except LacksContract as error:
         emit(Fault("lacks contract", encodable(str(error))))
     except BadUse as error:
         emit(Fault("bad use", encodable(str(error))))
+    except KeyboardInterrupt:
+        # Ctrl-C doesn't reach this process: its session isn't that of the terminal.
+        message = f"target {request.target!r}: it raised KeyboardInterrupt while it was imported or built"
+        emit(Fault("bad use", encodable(message)))
     except BaseException:
         emit(Fault("tool", encodable(traceback.format_exc())))
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
 
 
-def serve(request: Request, emit: Callable[[Event], None]) -> None:
+def serve(request: Request, emit: Callable[[Event], Any]) -> None:
     """Load the target, run one contract, and say what happened.
 
     Raises
@@ -72,13 +91,17 @@ def serve(request: Request, emit: Callable[[Event], None]) -> None:
     emit(Described(session.name, session.version, session.contracts, session.to_run))
     emit(Planned(session.contract, session.capabilities, session.checks, session.seconds))
     watch.allow(session.seconds, request.limits.quiet)
-    for evidence in session.run(_throttled(emit, watch.alive), watch.before_run):
+    if request.load_only:
+        emit(Finished())
+        return
+    progress = _throttled(emit, watch.alive)
+    for evidence in session.run(progress, watch.before_run, lambda found: emit(Kept(found))):
         emit(Reported(evidence))
     watch.stop()
     emit(Finished())
 
 
-def _throttled(emit: Callable[[Event], None], alive: Callable[[], None]) -> Callable[[str, int, int], None]:
+def _throttled(emit: Callable[[Event], Any], alive: Callable[[], None]) -> Callable[[str, int, int], None]:
     """A progress callback that speaks at most ten times a second, and at the end."""
     last = 0.0
 

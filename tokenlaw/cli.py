@@ -6,21 +6,25 @@ Starts quickly: nothing heavy is imported before a command needs it.
 
 # ruff: noqa: PLC0415 - see above
 
+import os
+import re
+import signal
 import sys
 import tempfile
 import traceback
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from types import FrameType
+from typing import Annotated, NoReturn
 
 import typer
 
 from tokenlaw import __version__
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
-from tokenlaw.text import one_line
+from tokenlaw.text import one_line, without_middle
 
-BAD_USE, TOOL_FAULT, INTERRUPTED = 3, 4, 130
+BAD_USE, TOOL_FAULT, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
 
 # Recent typer brings its own copy of click; the base class of its errors is found either way.
 _UsageError: type[Exception] = typer.BadParameter.__base__ or Exception
@@ -77,6 +81,8 @@ def audit(
     for option, path in (("--json", json), ("--junit", junit)):
         if path is not None:
             require_writable(path, option)
+    if json is not None and junit is not None and json.resolve() == junit.resolve():
+        raise BadUse(f"--json and --junit both name {json}; name two files")
     saving.require_folder(counterexamples)
     print(f"tokenlaw {__version__}: auditing {one_line(target)}, profile {profile}, seed {seed}", flush=True)
     with terminal.progress() as progress:
@@ -123,7 +129,16 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that can't show a character must not turn a verdict into a fault.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:  # nohup ignores SIGHUP
+            signal.signal(number, _end)
     sys.exit(main(sys.argv[1:]))
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    """End as Ctrl-C does: the child is killed and its folder removed on the way out."""
+    sys.exit(128 + number)
 
 
 def main(arguments: list[str]) -> int:
@@ -136,6 +151,13 @@ def main(arguments: list[str]) -> int:
         return _bad_use(str(error))
     except ToolFault as error:
         return _tool_fault(str(error))
+    except SystemExit as end:
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        # typer ends with 1, which would mean refuted. The reader has seen enough; nothing more can be said to
+        # it, not even when Python closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return BROKEN_PIPE
     except Exception:
         return _tool_fault(traceback.format_exc())
     if status == INTERRUPTED:  # what typer makes of Ctrl-C
@@ -149,10 +171,16 @@ def _bad_use(message: str) -> int:
 
 
 def _tool_fault(text: str) -> int:
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="tokenlaw-fault-", suffix=".txt", delete=False, errors="backslashreplace"
-    ) as file:
-        file.write(f"tokenlaw {__version__}, arguments {sys.argv[1:]}\n{text}")
-    last = one_line(text.rstrip().rpartition("\n")[2])
-    print(f"tokenlaw: fault of tokenlaw itself ({last}); details: {file.name}", file=sys.stderr)
+    # hypothesis adds notes of any length after the line that names the exception.
+    named = re.findall(r"^[\w.]+(?:: .*)?$", text, re.MULTILINE) or [text.rstrip()]
+    last = one_line(without_middle(named[-1], 500))
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="tokenlaw-fault-", suffix=".txt", delete=False, errors="backslashreplace"
+        ) as file:
+            file.write(f"tokenlaw {__version__}, arguments {sys.argv[1:]}\n{text}")
+        details = file.name
+    except OSError:  # there is no folder for it
+        details = f"\n{text}"
+    print(f"tokenlaw: fault of tokenlaw itself ({last}); details: {details}", file=sys.stderr)
     return TOOL_FAULT

@@ -2,6 +2,7 @@
 
 # ruff: noqa: PLC0415 - words need torch, files don't
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,23 +11,44 @@ from typing import Any
 import msgspec
 
 from tokenlaw.errors import BadUse
-from tokenlaw.report import FAILED, Report, formatted, write_whole
+from tokenlaw.report import FAILED, Report, formatted, replay_command, write_whole
 
 FOLDER = Path(".tokenlaw/counterexamples")
 SCHEMAS = ("tokenlaw.trace/", "tokenlaw.attention/")
 """What the schema of a counterexample starts with; its version follows."""
 
 
-def save(report: Report, folder: Path = FOLDER) -> dict[str, Path]:
-    """Write the counterexamples of a report to ``folder/<target>/<check>.json``; check id -> file."""
-    saved = {}
+Saved = Path | OSError
+"""Where a counterexample was saved, or why it couldn't be: a full disk must not hide a verdict."""
+
+
+def save(report: Report, folder: Path = FOLDER) -> dict[str, Saved]:
+    """Write the counterexamples of a report to ``folder/<target>/<check>.json``; by check id."""
+    saved: dict[str, Saved] = {}
     for row in report.with_verdict(*FAILED):
         if row.counterexample is not None:
             path = folder / _file_name(report.target.name) / f"{_file_name(row.check.id)}.json"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(path, formatted(row.counterexample))
-            saved[row.check.id] = path
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_whole(path, formatted(row.counterexample))
+            except OSError as error:
+                saved[row.check.id] = error
+            else:
+                saved[row.check.id] = path
     return saved
+
+
+def told(saved: Saved | None, target: str) -> list[str]:
+    """Lines that say where the counterexample is and how to run it; none if there is none.
+
+    >>> told(Path("kv-content.json"), "mine:make")
+    ['saved:  kv-content.json', 'replay: tokenlaw replay kv-content.json --target mine:make']
+    """
+    if saved is None:
+        return []
+    if isinstance(saved, OSError):
+        return [f"the counterexample couldn't be saved: {saved}"]
+    return [f"saved:  {saved}", f"replay: {replay_command(saved, target)}"]
 
 
 def _file_name(name: str) -> str:
@@ -44,6 +66,8 @@ def require_folder(folder: Path) -> None:
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
         raise BadUse(f"--counterexamples {folder}: {existing} is not a folder")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise BadUse(f"--counterexamples {folder}: {existing} can't be written; name another folder")
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -58,7 +82,7 @@ def load(path: Path) -> dict[str, Any]:
         data = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise BadUse(f"{path}: can't be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadUse(f"{path}: damaged, not JSON: {error}") from None
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, str) or not schema.startswith(SCHEMAS):

@@ -1,6 +1,8 @@
 """What can go wrong in the face: bad use by the caller, and faults of tokenlaw itself."""
 
-from tokenlaw.text import one_line
+from tokenlaw.text import one_line, without_middle
+
+_LONGEST_MESSAGE = 500
 
 
 class BadUse(Exception):
@@ -21,5 +23,10 @@ def described(error: BaseException) -> str:
     >>> described(ValueError("two\\nlines"))
     'ValueError: two lines'
     """
-    text = one_line(str(error))
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except Exception:
+        return f"{name} (its message can't be shown: its __str__ raises)"
+    text = one_line(without_middle(text, _LONGEST_MESSAGE))
+    return f"{name}: {text}" if text else name

@@ -3,13 +3,14 @@
 import contextlib
 import os
 import queue
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +21,9 @@ from tokenlaw.protocol import RUNNING_FILE, STACK_FILE, Event, Request, decode
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 5.0
 _OUTPUT_LINES = 20
+_MARK = "TOKENLAW_CHILD"
+# The stack of the thread that waits for the parent's end is nobody's concern.
+_OWN_THREAD = re.compile(r"Thread .*\n(?:  File .*\n)*?  File .* in end_with_parent\n(?:  File .*\n)*\n?")
 _ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
 
 
@@ -27,11 +31,13 @@ class Child:
     """A child process that serves one request.
 
     Its own session: a signal to the group ends whatever the implementation started, and Ctrl-C on the
-    terminal reaches the parent alone, which then ends the child.
+    terminal reaches the parent alone, which then ends the child. What left the group is found by a mark in
+    its environment (where ``/proc`` exists).
     """
 
     def __init__(self, request: Request) -> None:
         self._limits = request.limits
+        self._token = request.token
         self._given_up = ""
         self._speaks = False
         self._process = subprocess.Popen(
@@ -39,7 +45,7 @@ class Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=os.environ | _ENVIRONMENT,
+            env=os.environ | _ENVIRONMENT | {_MARK: request.token},
             start_new_session=True,
         )
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -52,8 +58,8 @@ class Child:
         self.keep_within(self._limits.start + self._limits.quiet)
         # A child that is dead already says so by the end of its events.
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(msgspec.json.encode(request))
-            self._process.stdin.close()
+            self._process.stdin.write(msgspec.json.encode(request) + b"\n")
+            self._process.stdin.flush()
 
     @staticmethod
     def _listen(stream: IO[bytes], take: Any, at_end: Any) -> threading.Thread:
@@ -71,21 +77,27 @@ class Child:
         if seconds is not None:
             self._end = time.monotonic() + seconds
 
-    def events(self) -> Iterator[Event]:
-        """What the child says, until it ends or is ended. Nothing of it is left alive afterwards."""
+    def events(self) -> Generator[Event]:
+        """What the child says, until it ends or is ended. Nothing of it is left alive after ``close()``."""
+        ended = False
         try:
             while not self._given_up:
                 try:
                     line = self._lines.get(timeout=_POLL_SECONDS)
                 except queue.Empty:
+                    if ended:
+                        return  # what it started may hold the channel open
+                    ended = self._process.poll() is not None
                     self._check_limits()
                     continue
                 if line is None:
                     self._process.wait(_GRACE_SECONDS)
                     return
-                self._speaks = True
                 self._check_limits()
-                yield decode(line)
+                event = decode(line, self._token)
+                if event is not None:
+                    self._speaks = True
+                    yield event
         except subprocess.TimeoutExpired:
             self._given_up = "it closed its channel but went on"
         finally:
@@ -103,11 +115,16 @@ class Child:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        self._listener.join(_GRACE_SECONDS)
+        for pid in _with_environment(f"{_MARK}={self._token}"):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._listener.join(_POLL_SECONDS)
 
     def obituary(self, scratch: Path) -> str:
         """How the child ended: limit, hang, signal or exit status, then its stacks and its last output."""
-        stacks = _text(scratch / STACK_FILE)
+        stacks = _OWN_THREAD.sub("", _text(scratch / STACK_FILE))
         parts = [f"the process that ran the implementation ended early: {self._cause(stacks)}"]
         if stacks:
             parts.append(stacks.rstrip())
@@ -141,6 +158,16 @@ def _text(path: Path) -> str:
         return path.read_text(errors="replace")
     except OSError:
         return ""
+
+
+def _with_environment(entry: str) -> list[int]:
+    """Processes that were started with this entry in their environment; none where ``/proc`` doesn't tell."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # it ended meanwhile, or belongs to somebody else
+            if entry.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return found
 
 
 def _resident_bytes(pid: int) -> int:

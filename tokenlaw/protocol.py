@@ -42,11 +42,13 @@ class Request(msgspec.Struct, frozen=True):
     """What a child process is to do.
 
     ``contracts`` are those allowed (None: all that the target fulfils), ``contract`` is the one to run (None:
-    the first of them). With ``replay`` a counterexample is run instead of a search.
+    the first of them). With ``replay`` a counterexample is run instead of a search, with ``load_only``
+    nothing. ``token`` marks the lines of this child, since a target can write to any file descriptor.
     """
 
     target: str
-    scratch: str
+    scratch: str = ""
+    token: str = ""
     profile: str = "dev"
     seed: int = 0
     only: str = "*"
@@ -54,6 +56,7 @@ class Request(msgspec.Struct, frozen=True):
     contract: str | None = None
     replay: dict[str, Any] | None = None
     replay_source: str = ""
+    load_only: bool = False
     limits: Limits = Limits()
     registry: str = REGISTRY
 
@@ -94,6 +97,12 @@ class Reported(msgspec.Struct, frozen=True, tag="reported"):
     evidence: Evidence
 
 
+class Kept(msgspec.Struct, frozen=True, tag="kept"):
+    """Evidence that stands even if the child dies before the check is reported."""
+
+    evidence: Evidence
+
+
 class Fault(msgspec.Struct, frozen=True, tag="fault"):
     """The child couldn't do its work, and it isn't the implementation's fault."""
 
@@ -105,17 +114,18 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
     """Every planned check was reported."""
 
 
-Event = Started | Described | Planned | Progressed | Reported | Fault | Finished
+Event = Started | Described | Planned | Progressed | Kept | Reported | Fault | Finished
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)
 
 
-def encode(event: Event) -> bytes:
-    """The event as one line."""
-    return _ENCODER.encode(event) + b"\n"
+def encode(event: Event, token: str) -> bytes:
+    """The event as one line that starts with the token, whatever was written before it."""
+    return b"\n" + token.encode() + _ENCODER.encode(event) + b"\n"
 
 
-def decode(line: bytes) -> Event:
-    """The event of one line; raises ``msgspec.DecodeError`` if it isn't one."""
-    return _DECODER.decode(line)
+def decode(line: bytes, token: str) -> Event | None:
+    """The event of one line; None if the line is none of ours, but what a target wrote to the channel."""
+    mark = token.encode()
+    return _DECODER.decode(line.removeprefix(mark)) if line.startswith(mark) else None

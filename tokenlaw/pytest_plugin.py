@@ -50,20 +50,21 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _refuse_bad_options(config: pytest.Config) -> None:
-    from tokenlaw.checks import load_suites, require_match
     from tokenlaw.errors import BadUse
-    from tokenlaw.session import profile_named
-    from tokenlaw.targets import resolve
+    from tokenlaw.runner import require_usable
 
-    try:
-        profile_named(_option(config, "--tokenlaw-profile"))
-        require_match(load_suites(), _option(config, "--tokenlaw-only"))
-        resolve(_option(config, "--tokenlaw-target"))
-    except BadUse as error:
-        raise pytest.UsageError(f"tokenlaw: {error}") from None
     seed = _option(config, "--tokenlaw-seed")
     if not seed.isdecimal():
         raise pytest.UsageError(f"tokenlaw: --tokenlaw-seed {seed!r}: expected a whole number, 0 or more")
+    try:
+        # In a child process: a target that prints, hangs or exits must not do it to pytest.
+        require_usable(
+            _option(config, "--tokenlaw-target"),
+            profile=_option(config, "--tokenlaw-profile"),
+            only=_option(config, "--tokenlaw-only"),
+        )
+    except BadUse as error:
+        raise pytest.UsageError(f"tokenlaw: {error}") from None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -119,14 +120,12 @@ def _judge(config: pytest.Config, contract: str, check: str) -> None:
 
 def _explanation(row: "Evidence", report: "Report") -> str:
     """The complete message of a check that doesn't hold; its counterexample is saved."""
-    from tokenlaw.counterexamples import save
-    from tokenlaw.report import replay_command
+    from tokenlaw.counterexamples import save, told
+    from tokenlaw.text import printable
 
     lines = [f"{row.verdict}: {row.check.id}", row.message.rstrip()]
-    path = save(report).get(row.check.id)
-    if path is not None:
-        lines += [f"saved:  {path}", f"replay: {replay_command(path, report.target.name)}"]
-    return "\n".join([*lines, f"repeat: {report.command}"])
+    lines += told(save(report).get(row.check.id), report.target.name)
+    return printable("\n".join([*lines, f"repeat: {report.command}"]))
 
 
 def _report(config: pytest.Config, contract: str) -> "Report | Exception":

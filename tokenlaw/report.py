@@ -1,6 +1,7 @@
 """What an audit showed, and its JSON form: one versioned envelope that every other view reads."""
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -125,7 +126,17 @@ def formatted(data: Any) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file through a neighbour that is renamed, so that nobody sees half of it."""
+    """Write a file through a neighbour that is renamed, so that nobody sees half of it.
+
+    A stream, such as ``/dev/stdout``, is written as it is; a link keeps pointing where it does.
+    """
+    if _is_stream(path):
+        # Through an open descriptor itself: a file behind it has one position for everybody.
+        number = _descriptor(path)
+        with path.open("ab") if number is None else os.fdopen(os.dup(number), "wb") as stream:
+            stream.write(content)
+        return
+    path = path.resolve()
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         partial.write_bytes(content)
@@ -134,11 +145,27 @@ def write_whole(path: Path, content: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
+def _descriptor(path: Path) -> int | None:
+    """Number of the open descriptor that the path names, or None."""
+    named = {"/dev/stdout": 1, "/dev/stderr": 2}
+    number = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", str(path))
+    return int(number[1]) if number else named.get(str(path))
+
+
+def _is_stream(path: Path) -> bool:
+    """True for what must not be replaced by a file: devices, pipes, and names of open descriptors."""
+    return (path.exists() and not path.is_file()) or path.absolute().parts[1:2] in (("dev",), ("proc",))
+
+
 def require_writable(path: Path, option: str) -> None:
     """Raise `BadUse` unless a file can be written at ``path``; leaves nothing behind."""
     if path.is_dir():
         raise BadUse(f"{option} {path}: is a folder; name a file")
-    probe = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    if _is_stream(path):
+        if not os.access(path, os.W_OK):
+            raise BadUse(f"{option} {path}: can't be written: no such stream")
+        return
+    probe = path.resolve().with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         probe.touch()
         probe.unlink()

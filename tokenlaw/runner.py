@@ -1,6 +1,8 @@
 """Runs an audit: each contract of the target in its own child process, within limits."""
 
+import contextlib
 import platform
+import secrets
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +13,7 @@ from typing import Any
 import msgspec
 
 from tokenlaw import __version__
-from tokenlaw.accidents import all_unknown
+from tokenlaw.accidents import undecided
 from tokenlaw.checks import REGISTRY
 from tokenlaw.counterexamples import in_words
 from tokenlaw.errors import BadUse, LacksContract, ToolFault
@@ -21,6 +23,7 @@ from tokenlaw.protocol import (
     Event,
     Fault,
     Finished,
+    Kept,
     Limits,
     Planned,
     Progressed,
@@ -70,7 +73,6 @@ def audit(
     """
     request = Request(
         target=target,
-        scratch="",
         profile=profile,
         seed=seed,
         only=only,
@@ -79,6 +81,12 @@ def audit(
         registry=registry,
     )
     return _report(request, progress)
+
+
+def require_usable(target: str, *, profile: str, only: str, registry: str = REGISTRY) -> None:
+    """Raise `BadUse` if an audit with these arguments would; a target that dies is left to the audit."""
+    request = Request(target, profile=profile, only=only, load_only=True, registry=registry)
+    _Conversation(ignore).hold(request)
 
 
 def replay(
@@ -98,7 +106,7 @@ def replay(
     ToolFault
         tokenlaw itself failed.
     """
-    request = Request(target, "", replay=data, replay_source=source, limits=limits, registry=registry)
+    request = Request(target, replay=data, replay_source=source, limits=limits, registry=registry)
     return _report(request, ignore)
 
 
@@ -136,6 +144,7 @@ class _Conversation:
         self.described: Described | None = None
         self.planned: Planned | None = None
         self.evidence: list[Evidence] = []
+        self._kept: dict[str, Evidence] = {}
         self._started = self._finished = False
         self._contract = ""
 
@@ -143,9 +152,12 @@ class _Conversation:
         """Run the request to its end; what wasn't reported becomes ``unknown``."""
         self._contract = request.contract or ""
         with tempfile.TemporaryDirectory(prefix="tokenlaw-") as scratch:
-            child = Child(msgspec.structs.replace(request, scratch=scratch))
-            for event in child.events():
-                child.keep_within(self._hear(event, request.limits))
+            child = Child(msgspec.structs.replace(request, scratch=scratch, token=secrets.token_hex()))
+            with contextlib.closing(child.events()) as events:
+                for event in events:
+                    child.keep_within(self._hear(event, request.limits))
+                    if self._finished:
+                        break
             if not self._finished:
                 self._give_up(child, Path(scratch))
         return self
@@ -161,6 +173,8 @@ class _Conversation:
                 return event.seconds + limits.quiet
             case Progressed(what, done, total):
                 self._progress(what, done, total)
+            case Kept(evidence):
+                self._kept[evidence.check.id] = evidence
             case Reported(evidence):
                 self.evidence.append(evidence)
             case Fault(kind, message):
@@ -180,7 +194,8 @@ class _Conversation:
         told = {evidence.check.id for evidence in self.evidence}
         checks = self.planned.checks if self.planned else (_loads(self._contract),)
         untold = [check for check in checks if check.id not in told]
-        self.evidence += all_unknown(untold, message, running)
+        capabilities = self.planned.capabilities if self.planned else ()
+        self.evidence += undecided(untold, message, running, kept=self._kept, capabilities=capabilities)
 
 
 def _loads(contract: str) -> Check:

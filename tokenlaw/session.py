@@ -5,17 +5,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tokenlaw.accidents import all_unknown, is_implementations
+from tokenlaw.accidents import is_implementations, undecided
 from tokenlaw.checks import did_you_mean, load_suites, matching, require_contracts, require_match
 from tokenlaw.errors import BadUse, LacksContract, described
-from tokenlaw.properties.announcing import Listener, listening
+from tokenlaw.properties.announcing import Keeper, Listener, listening
 from tokenlaw.properties.running import PROFILES, Profile, Progress, Suite
 from tokenlaw.properties.trace import TraceError
 from tokenlaw.protocol import Request
 from tokenlaw.spec.contracts import BLOCK_MANAGER, PAGED_ATTENTION, ContractError
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.targets import build_once, resolve
-from tokenlaw.text import encodable, one_line
+from tokenlaw.text import encodable, one_line, shortened
 
 
 class Session:
@@ -77,8 +77,16 @@ class Session:
             )
         return contract
 
-    def run(self, progress: Progress, before_run: Listener) -> Iterator[Evidence]:
-        """Evidence for each check, ``unknown`` where an exception of the implementation got through.
+    def run(
+        self, progress: Progress, before_run: Listener, keep: Keeper = lambda _: None
+    ) -> Iterator[Evidence]:
+        """Evidence for each check; what an exception of the implementation left undecided is ``unknown``.
+
+        Parameters
+        ----------
+        progress : called now and then.
+        before_run : called with every trace or case right before it is run.
+        keep : called with what stands even if this process dies.
 
         Raises
         ------
@@ -86,9 +94,15 @@ class Session:
             A factory returned the wrong thing, or the counterexample can't be run on this target.
         """
         request = self._request
-        with listening(before_run):
+        kept: dict[str, Evidence] = {}
+
+        def keeper(found: Evidence) -> None:
+            kept[found.check.id] = readable(found)
+            keep(kept[found.check.id])
+
+        with listening(before_run, keeper):
             try:
-                yield from map(_encodable, self._evidence(progress))
+                yield from map(readable, self._evidence(progress))
             except ContractError as error:
                 raise BadUse(one_line(str(error))) from error
             except TraceError as error:
@@ -98,8 +112,8 @@ class Session:
                 if not is_implementations(error, self._implementation, self._built):
                     raise
                 cause = f"the implementation raised {described(error)}"
-                message = encodable(f"{cause}\n{traceback.format_exc()}")
-                yield from all_unknown(self.checks, message)
+                message = encodable(shortened(f"{cause}\n{traceback.format_exc()}"))
+                yield from undecided(self.checks, message, kept=kept, capabilities=self.capabilities)
 
     def _evidence(self, progress: Progress) -> list[Evidence]:
         request, suite = self._request, self._suite
@@ -127,8 +141,9 @@ def profile_named(name: str) -> Profile:
     return PROFILES[name]
 
 
-def _encodable(evidence: Evidence) -> Evidence:
-    return replace(evidence, message=encodable(evidence.message))
+def readable(evidence: Evidence) -> Evidence:
+    """The evidence with a message that can be stored, and that isn't too long for anybody to read."""
+    return replace(evidence, message=encodable(shortened(evidence.message)))
 
 
 def _listed(contracts: Iterable[str]) -> str:

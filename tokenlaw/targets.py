@@ -61,18 +61,23 @@ def _module(target: str, name: str) -> Any:
         sys.path.insert(0, os.getcwd())
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise BadUse(f"target {target!r}: importing {name} failed: {described(error)}") from error
 
 
 def _attribute(module: Any, target: str, path: str) -> Any:
     found = module
     for name in path.split("."):
-        if not hasattr(found, name):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
             public = [other for other in dir(found) if not other.startswith("_")]
             hint = did_you_mean(name, public) if public else "it has no public names"
-            raise BadUse(f"target {target!r}: {module.__name__} has no attribute {path!r}; {hint}")
-        found = getattr(found, name)
+            raise BadUse(f"target {target!r}: {module.__name__} has no attribute {path!r}; {hint}") from None
+        except Exception as error:
+            raise BadUse(f"target {target!r}: looking for {path} raised {described(error)}") from error
     return found
 
 
@@ -89,8 +94,8 @@ def from_factory(factory: Any, target: str) -> Implementation:
         raise BadUse(
             f"target {target!r} is a {kind}; expected an Implementation or a factory of one contract"
         )
-    built = _call(target, lambda: factory(*_arguments(factory)))
-    contract = guess_contract(built)
+    built = _call(target, "its factory", lambda: factory(*_arguments(factory)))
+    contract = _call(target, _BUILT, lambda: guess_contract(built))
     if contract is None:
         wanted = "; ".join(f"{name}: {', '.join(MANDATORY_MEMBERS[name])}" for name in CONTRACTS)
         kind = type(built).__name__
@@ -123,13 +128,18 @@ def guess_contract(built: Any) -> str | None:
     return None
 
 
-def _call(source: str, build: Callable[[], Any]) -> Any:
+_BUILT = "what its factory built"
+
+
+def _call(source: str, who: str, build: Callable[[], Any]) -> Any:
     try:
         return build()
     except ContractError as error:
         raise BadUse(one_line(str(error))) from error
-    except (Exception, SystemExit) as error:
-        raise BadUse(f"target {source!r}: its factory raised {described(error)}") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise BadUse(f"target {source!r}: {who} raised {described(error)}") from error
 
 
 def build_once(implementation: Implementation, contract: str) -> tuple[Any, frozenset[str]]:
@@ -142,8 +152,7 @@ def build_once(implementation: Implementation, contract: str) -> tuple[Any, froz
     """
     factory = implementation.factories[contract]
     arguments = () if contract == PAGED_ATTENTION else (CacheConfig(),)
-    built = _call(implementation.name, lambda: factory(*arguments))
-    try:
-        return built, effective_capabilities(implementation, contract, built)
-    except ContractError as error:
-        raise BadUse(one_line(str(error))) from error
+    built = _call(implementation.name, "its factory", lambda: factory(*arguments))
+    return built, _call(
+        implementation.name, _BUILT, lambda: effective_capabilities(implementation, contract, built)
+    )

@@ -5,14 +5,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from tokenlaw.report import Report, replay_command
+from tokenlaw.counterexamples import Saved, told
+from tokenlaw.report import Report
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.text import one_line, printable
 
@@ -25,13 +25,15 @@ _STYLES = {
 }
 _LINE_SECONDS = 10.0
 _WIDTH = 13  # of the longest verdict
+_TABLE_WIDTH = 100  # columns without which a table would cut verdicts and claims
 
 Callback = Callable[[str, int, int], None]
 
 
 def is_interactive() -> bool:
     """True on a terminal outside CI."""
-    return sys.stdout.isatty() and not os.environ.get("CI")
+    # There is no stream where the caller closed it.
+    return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("CI")
 
 
 @contextmanager
@@ -66,16 +68,16 @@ def _lines() -> Callback:
     return tell
 
 
-def show(report: Report, saved: Mapping[str, Path]) -> None:
+def show(report: Report, saved: Mapping[str, Saved]) -> None:
     """Print the verdict of every check, then everything about those that didn't hold, then the summary."""
-    if is_interactive():
+    if is_interactive() and _console().width >= _TABLE_WIDTH:
         _console().print(_table(report))
     else:
         for row in report.evidence:
-            print(_line(row))
+            _say(_line(row), _STYLES[row.verdict])
     for row in report.evidence:
         if row.verdict not in (Verdict.HOLDS, Verdict.NOT_SUPPORTED):
-            _show_failure(row, report.target.name, saved.get(row.check.id))
+            _show_failure(row, report.target.name, saved)
     _say(f"\n{report.summary()}", _STYLES[report.verdict])
     _say(f"repeat: {report.command}")
 
@@ -111,9 +113,8 @@ def _line(row: Evidence) -> str:
     return f"{row.verdict:{_WIDTH}}  {claim}"
 
 
-def _show_failure(row: Evidence, target: str, path: Path | None) -> None:
+def _show_failure(row: Evidence, target: str, saved: Mapping[str, Saved]) -> None:
     _say(f"\n{row.verdict}: {row.check.id}", _STYLES[row.verdict])
     _say(row.message.rstrip())
-    if path is not None:
-        _say(f"saved:  {path}")
-        _say(f"replay: {replay_command(path, target)}")
+    for line in told(saved.get(row.check.id), target):
+        _say(line)

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from tokenlaw.impl.paged.copies import DEVICE, HOST, CopyQueue
+from tokenlaw.impl.paged.copies import CopyQueue
 from tokenlaw.impl.paged.pool import BlockPool
-from tokenlaw.impl.paged.prefix_cache import HashFunction, PrefixCache
-from tokenlaw.spec.contracts import OutOfBlocks
+from tokenlaw.impl.paged.prefix_cache import BlockKey, HashFunction, PrefixCache
+from tokenlaw.spec.contracts import DEVICE, HOST, NO_BLOCK, OutOfBlocks
 
 
 class PhysicalBlocks:
@@ -19,14 +19,32 @@ class PhysicalBlocks:
         Tokens in a block.
     hash_function
         Hash of the prefix cache.
+
+    Raises
+    ------
+    ValueError
+        There are fewer than 0 blocks, or fewer than 1 token in a block.
     """
 
     def __init__(self, num_blocks: int, block_size: int, hash_function: HashFunction) -> None:
+        if num_blocks < 0 or block_size < 1:
+            raise ValueError(
+                f"num_blocks is {num_blocks}, block_size is {block_size}; they must be at least 0 and 1"
+            )
         self.cache = PrefixCache(block_size, hash_function)
         self.device = BlockPool(num_blocks, self.cache.blocks)
         self.host = BlockPool(num_blocks)
         self.copies = CopyQueue({DEVICE: self.device, HOST: self.host})
+        self.num_blocks = num_blocks
         self._released_in_step: list[int] | None = None
+
+    def references(self, block: int) -> int:
+        """Number of tables that hold a device block; `ValueError` if there is no such block."""
+        return self.device.references(self._in_pool(block))
+
+    def key_of(self, block: int) -> BlockKey | None:
+        """Key under which a device block can be hit; `ValueError` if there is no such block."""
+        return self.cache.key_of(self._in_pool(block))
 
     def require(self, needed: int, purpose: str, spoken_for: int = 0) -> None:
         """Raise `OutOfBlocks` unless ``needed`` device blocks can be taken besides those ``spoken_for``."""
@@ -40,6 +58,42 @@ class PhysicalBlocks:
         for block in blocks:
             self.cache.forget(block)
         return blocks
+
+    def share_and_take(self, hits: list[int], count: int, purpose: str) -> list[int]:
+        """A table of cached blocks, shared from now on, and ``count`` new ones.
+
+        Raises
+        ------
+        OutOfBlocks
+            The new blocks don't fit. The message says ``purpose``; nothing has changed.
+        """
+        # An idle block that is hit is available before, and not after.
+        idle_hits = sum(self.device.is_evictable(block) for block in hits)
+        self.require(count, purpose, spoken_for=idle_hits)
+        for block in hits:  # before anything is taken, since taking evicts
+            self.device.share(block)
+        return hits + self.take(count)
+
+    def extend(self, table: list[int], wanted: int, *, tail_is_full: bool, purpose: str) -> None:
+        """Lengthen a table to ``wanted`` blocks; afterwards it is the only owner of what will be written.
+
+        Unless the tail is full, it will be written too: it is copied if it is shared, else it loses its key.
+
+        Raises
+        ------
+        OutOfBlocks
+            The new blocks, the copy included, don't fit. The message says ``purpose``; nothing has changed.
+        """
+        tail = NO_BLOCK if tail_is_full else table[-1]
+        copies_tail = tail != NO_BLOCK and self.device.references(tail) > 1
+        new = wanted - len(table)
+        self.require(new + copies_tail, purpose)
+        if copies_tail:
+            table[-1] = self.copy_on_write(tail)
+        elif tail != NO_BLOCK:
+            # After a rollback the tail may be a full cached block, which is about to be overwritten.
+            self.cache.forget(tail)
+        table += self.take(new)
 
     def copy_on_write(self, block: int) -> int:
         """A private block that will hold the content of a shared one, and takes its reference."""
@@ -105,7 +159,15 @@ class PhysicalBlocks:
         return moved
 
     def evict(self, count: int) -> int:
-        """Drop up to ``count`` idle cached blocks; returns how many there were."""
+        """Drop up to ``count`` idle cached blocks; returns how many there were.
+
+        Raises
+        ------
+        ValueError
+            The number is negative.
+        """
+        if count < 0:
+            raise ValueError(f"can't evict {count} blocks: the number must not be negative")
         for evicted in range(count):
             block = self.device.pop_evictable()
             if block is None:
@@ -135,3 +197,8 @@ class PhysicalBlocks:
         released, self._released_in_step = self._released_in_step, None
         for block in released:
             self.device.unhold(block)
+
+    def _in_pool(self, block: int) -> int:
+        if not 0 <= block < self.num_blocks:
+            raise ValueError(f"block {block} is not in the pool: ids are 0 .. {self.num_blocks - 1}")
+        return block

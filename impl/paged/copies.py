@@ -8,9 +8,6 @@ from collections.abc import Mapping
 from tokenlaw.impl.paged.pool import BlockPool
 from tokenlaw.spec.contracts import BlockCopy
 
-DEVICE = "device"
-HOST = "host"
-
 Place = tuple[str, int]
 """A tier and a block of it."""
 

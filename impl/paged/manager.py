@@ -31,14 +31,9 @@ class PagedBlockManager:
     lookahead = 0
 
     def __init__(self, config: CacheConfig, hash_function: HashFunction = hash) -> None:
-        if (
-            config.num_blocks < 0
-            or config.block_size < 1
-            or (config.window is not None and config.window < 1)
-        ):
-            raise ValueError(f"{config}: num_blocks must be at least 0, block_size and window at least 1")
+        if config.window is not None and config.window < 1:
+            raise ValueError(f"window is {config.window}; it must be at least 1, or None for no window")
         self.window = config.window
-        self._num_blocks = config.num_blocks
         self._block_size = config.block_size
         self._blocks = PhysicalBlocks(config.num_blocks, config.block_size, hash_function)
         self._sequences: dict[int, SequenceRecord] = {}
@@ -48,17 +43,12 @@ class PagedBlockManager:
     def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
         """Admit a sequence; its longest cached prefix is shared, the rest gets new blocks."""
         tokens = list(tokens)
-        device, cache = self._blocks.device, self._blocks.cache
+        cache = self._blocks.cache
         root = cache.root(namespace, self._epoch)
-        keys, hits = cache.lookup(root, tokens, device.can_share)
+        keys, hits = cache.lookup(root, tokens, self._blocks.device.can_share)
         new = self._blocks_for(len(tokens)) - len(hits)
-        # An idle block that is hit is available before, and not after.
-        idle_hits = sum(device.is_evictable(block) for block in hits)
-        self._blocks.require(new, f"a prompt of {len(tokens)} tokens", spoken_for=idle_hits)
-        for block in hits:  # before anything is taken, since taking evicts
-            device.share(block)
+        table = self._blocks.share_and_take(hits, new, f"a prompt of {len(tokens)} tokens")
         cached = len(hits) * self._block_size
-        table = hits + self._blocks.take(new)
         return self._admit(
             SequenceRecord(tokens, table, keys, root, self._epoch, cached_tokens=cached, committed=cached)
         )
@@ -110,7 +100,7 @@ class PagedBlockManager:
         length = len(record.tokens) - count
         if count < 0 or length < 0:
             raise ValueError(f"sequence {sequence} has {len(record.tokens)} tokens: can't roll back {count}")
-        needed = max(0, length - self.window + 1) if self.window is not None else 0
+        needed = self._first_visible(length)
         if needed // self._block_size < min(record.dropped, self._blocks_for(length)):
             raise ValueError(
                 f"sequence {sequence}: after rolling back {count} of {len(record.tokens)} tokens, a query "
@@ -167,11 +157,11 @@ class PagedBlockManager:
 
     def ref_count(self, block: int) -> int:
         """Number of tables that hold the block."""
-        return self._blocks.device.references(self._in_pool(block))
+        return self._blocks.references(block)
 
     def cached_key(self, block: int) -> BlockKey | None:
         """The key under which the block can be hit; keys of different namespaces and epochs differ."""
-        return self._blocks.cache.key_of(self._in_pool(block))
+        return self._blocks.key_of(block)
 
     def pending_copies(self) -> list[BlockCopy]:
         """Copies to apply, in any order, before anything is written; the call drains them."""
@@ -179,8 +169,6 @@ class PagedBlockManager:
 
     def evict(self, count: int) -> int:
         """Drop up to ``count`` idle cached blocks, the least recently released first; returns how many."""
-        if count < 0:
-            raise ValueError(f"can't evict {count} blocks: the number must not be negative")
         return self._blocks.evict(count)
 
     def reset_cache(self) -> None:
@@ -218,11 +206,6 @@ class PagedBlockManager:
             raise ValueError(f"sequence {sequence} has {record.drafts} undecided drafts: call accept() first")
         return record
 
-    def _in_pool(self, block: int) -> int:
-        if not 0 <= block < self._num_blocks:
-            raise ValueError(f"block {block} is not in the pool: ids are 0 .. {self._num_blocks - 1}")
-        return block
-
     def _admit(self, record: SequenceRecord) -> int:
         handle = self._next_handle
         self._next_handle += 1
@@ -232,21 +215,21 @@ class PagedBlockManager:
     def _blocks_for(self, length: int) -> int:
         return -(-length // self._block_size)
 
+    def _first_visible(self, length: int) -> int:
+        """The first position that the query at position ``length`` sees."""
+        return 0 if self.window is None else max(0, length - self.window + 1)
+
     def _extend(self, record: SequenceRecord, tokens: Sequence[int]) -> None:
         """Add slots for tokens; afterwards the sequence is the only owner of each slot that it will write."""
         if len(tokens) == 0:
             return
         length = len(record.tokens)
-        tail = record.table[-1] if length % self._block_size else NO_BLOCK
-        copies_tail = tail != NO_BLOCK and self._blocks.device.references(tail) > 1
-        new = self._blocks_for(length + len(tokens)) - len(record.table)
-        self._blocks.require(new + copies_tail, f"appending {len(tokens)} tokens to {length}")
-        if copies_tail:
-            record.table[-1] = self._blocks.copy_on_write(tail)
-        elif tail != NO_BLOCK:
-            # After a rollback the tail may be a full cached block, which is about to be overwritten.
-            self._blocks.cache.forget(tail)
-        record.table += self._blocks.take(new)
+        self._blocks.extend(
+            record.table,
+            self._blocks_for(length + len(tokens)),
+            tail_is_full=length % self._block_size == 0,
+            purpose=f"appending {len(tokens)} tokens to {length}",
+        )
         record.tokens += tokens
 
     def _truncate(self, record: SequenceRecord, length: int) -> None:
@@ -254,18 +237,12 @@ class PagedBlockManager:
 
     def _publish(self, record: SequenceRecord) -> None:
         for index in range(len(record.keys), record.committed // self._block_size):
-            parent = record.keys[-1] if record.keys else record.root
-            key = self._blocks.cache.publish(parent, record.tokens, index, record.table[index])
+            key = self._blocks.cache.publish(record.last_key, record.tokens, index, record.table[index])
             record.keys.append(key)
 
     def _drop_below_window(self, record: SequenceRecord) -> None:
         """Give back blocks wholly below committed - W + 1. Tokens in flight, drafts among them, don't count:
         they may go again, and then the window moves back (report: vLLM #47728).
         """
-        if self.window is None:
-            return
-        droppable = max(0, record.committed - self.window + 1) // self._block_size
-        for index in range(record.dropped, droppable):
-            self._blocks.release(record.table[index])
-            record.table[index] = NO_BLOCK
-        record.dropped = max(record.dropped, droppable)
+        for block in record.drop_before(self._first_visible(record.committed), self._block_size):
+            self._blocks.release(block)

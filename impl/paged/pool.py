@@ -1,7 +1,8 @@
 """A pool of physical blocks: reference counts, holds, and the order in which idle blocks are handed out.
 
-The free list is that of vLLM (Kwon et al. 2023, arXiv:2309.06180, section 4.2): blocks that carry nothing are
-taken first, then cached blocks that no table holds, the least recently released one first.
+Blocks that carry nothing are taken first, then cached blocks that no table holds, the least recently released
+one first. vLLM's free queue has that order too (``FreeKVCacheBlockQueue``), but for one thing: it is a single
+queue, so that there a cached block may go although a block that carries nothing waits behind it.
 """
 
 from collections import OrderedDict

@@ -45,6 +45,11 @@ class SequenceRecord:
         return len(self.tokens) - self.drafts
 
     @property
+    def last_key(self) -> BlockKey:
+        """The key that the next block to be published continues."""
+        return self.keys[-1] if self.keys else self.root
+
+    @property
     def blocks(self) -> list[int]:
         """The device blocks that the sequence holds, in logical order."""
         return [block for block in self.table if block != NO_BLOCK]
@@ -58,4 +63,12 @@ class SequenceRecord:
         del self.keys[length // block_size :]
         self.committed = min(self.committed, length)
         self.dropped = min(self.dropped, kept)
+        return surplus
+
+    def drop_before(self, position: int, block_size: int) -> list[int]:
+        """Take the blocks wholly below ``position`` out of the table; returns those that still were in it."""
+        droppable = position // block_size
+        surplus = self.table[self.dropped : droppable]
+        self.table[self.dropped : droppable] = [NO_BLOCK] * len(surplus)
+        self.dropped = max(self.dropped, droppable)
         return surplus

@@ -7,6 +7,7 @@ from collections import Counter
 from tokenlaw.properties.rules.rule import Rule, block_manager_check
 from tokenlaw.properties.step import Moment, Step
 from tokenlaw.properties.symbolic import DEVICE
+from tokenlaw.properties.trace import SwapIn
 from tokenlaw.properties.world import World
 from tokenlaw.spec.contracts import BlockCopy
 from tokenlaw.spec.verdicts import Severity
@@ -83,7 +84,12 @@ def _judge_reachable(world: World, step: Step, block: int, how: str) -> None:
 
 
 def copy_budget(world: World, step: Step) -> None:
-    """K5: one copy where the tail of the acting sequence is partial, none elsewhere."""
+    """K5: one copy where the tail of the acting sequence is partial, none elsewhere.
+
+    What a swap out has only decided yet may be swapped in by copies from block to block.
+    """
+    if isinstance(step.operation, SwapIn):
+        return
     copies = [copy for copy in step.copies if copy.source_tier == copy.destination_tier == DEVICE]
     length = min(step.length_before, len(step.acting)) if step.acting else 0
     allowed = int(length % world.block_size != 0)

@@ -2,7 +2,7 @@
 
 import time
 
-from tokenlaw.properties.announcing import announce
+from tokenlaw.properties.announcing import announce, announce_evidence
 from tokenlaw.properties.trace import New, Trace, TraceError, to_data
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig
@@ -37,6 +37,9 @@ class FakeSuite:
             announce(trace)
             progress("traces", number, RUNS)
             built.append("sequence", (number,))
+            for check in self.checks:
+                if (found := self._evidence(check, built, capabilities, to_data(trace))).message == HOSTILE:
+                    announce_evidence(found)
         return [
             self._evidence(check, built, capabilities, to_data(trace))
             for check in self.checks

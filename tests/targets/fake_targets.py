@@ -1,5 +1,6 @@
 """Implementations that misbehave in one way each."""
 
+import contextlib
 import ctypes
 import os
 import subprocess
@@ -81,6 +82,8 @@ class Quitting(Manager):
 class Hanging(Manager):
     def append(self, sequence, tokens):
         if tokens == (2,):
+            if "LINGERING_PID" in os.environ:
+                Path(os.environ["LINGERING_PID"]).write_text(str(os.getpid()))
             wait_for_ever()
 
 
@@ -99,6 +102,43 @@ class Segfaulting(Manager):
     def append(self, sequence, tokens):
         ctypes.string_at(0)
 
+    def fork(self, sequence):
+        return 1
+
+
+class RefutedThenDying(Refuted):
+    def append(self, sequence, tokens):
+        if tokens == (3,):
+            os._exit(7)
+
+    def fork(self, sequence):
+        return 1
+
+
+class RefutedThenRaising(Refuted):
+    def append(self, sequence, tokens):
+        if tokens == (3,):
+            raise KeyError("lost block")
+
+
+class Forging(Manager):
+    """Writes to every file descriptor that might be the one through which the child speaks."""
+
+    def append(self, sequence, tokens):
+        for descriptor in range(20):
+            with contextlib.suppress(OSError):
+                os.write(descriptor, b'{"type": "finished"}\n\xff\x00 and half a line')
+
+
+class Daemonizing(Manager):
+    """Leaves a process behind that left the session, and holds every file descriptor."""
+
+    def append(self, sequence, tokens):
+        if tokens == (0,) and os.fork() == 0:
+            os.setsid()
+            Path(os.environ["LINGERING_PID"]).write_text(str(os.getpid()))
+            time.sleep(600)
+
 
 class Noisy(Manager):
     """Prints things that look like what the child says to its parent, and leaves a process behind."""
@@ -114,6 +154,37 @@ class Noisy(Manager):
 
 def raising_factory(config):
     raise ValueError("no\ndevice")
+
+
+class Unreadable:
+    def __getattr__(self, name):
+        raise RuntimeError("no")
+
+
+unreadable = Unreadable()
+
+
+class Unprobable:
+    """Nothing can be asked of it."""
+
+    def __init__(self, config):
+        pass
+
+    def __getattribute__(self, name):
+        raise ValueError("no")
+
+
+class Unspeakable(BaseException):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def unspeakable_factory(config):
+    raise Unspeakable
+
+
+def interrupted_factory(config):
+    raise KeyboardInterrupt
 
 
 def wrong_factory(config):
