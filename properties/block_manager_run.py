@@ -108,7 +108,7 @@ def run_trace(
     """
     outcome = Outcome()
     try:
-        world = World(Door(manager_factory(trace.config), capabilities), trace.config, JUDGES, muted)
+        world = World(Door(lambda: manager_factory(trace.config), capabilities), trace.config, JUDGES, muted)
     except CrashedError as crash:
         return Outcome(crash=str(crash))
     outcome.exercised, outcome.violations = world.exercised, world.violations

@@ -82,6 +82,8 @@ def _factory(implementation: Implementation) -> Callable[[CacheConfig], BlockMan
 def _refuse_unrunnable(trace: Trace, implementation: Implementation, capabilities: frozenset[str]) -> None:
     if trace.contract != BLOCK_MANAGER:
         raise TraceError(f"counterexample: it is a trace of a {trace.contract}, not of a {BLOCK_MANAGER}")
+    if not trace.operations:
+        raise TraceError("counterexample: it has no operations")
     missing = needed_capabilities(trace) - capabilities
     if missing:
         raise TraceError(

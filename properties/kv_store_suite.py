@@ -76,6 +76,8 @@ class KVStoreSuite:
         trace = decode(msgspec.json.encode(counterexample), "counterexample")
         if trace.contract != KV_STORE:
             raise TraceError(f"counterexample: it is a trace of a {trace.contract}, not of a {KV_STORE}")
+        if not trace.operations:
+            raise TraceError("counterexample: it has no operations")
         _refuse_unbuildable(trace.config)
         factory = _factory(implementation)
         capabilities = effective_capabilities(implementation, KV_STORE, factory(trace.config))

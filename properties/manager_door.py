@@ -5,12 +5,11 @@ else that a legal call raises becomes `CrashedError`. Errors of the harness itse
 """
 
 import traceback
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from operator import index
 from typing import Any, NoReturn
 
-from tokenlaw.properties.symbolic import DEVICE, HOST
-from tokenlaw.spec.contracts import BlockCopy, OutOfBlocks
+from tokenlaw.spec.contracts import DEVICE, HOST, BlockCopy, OutOfBlocks
 
 _SHOWN_LINES = 20
 
@@ -24,6 +23,14 @@ def _crash(error: Exception) -> NoReturn:
     raise CrashedError("\n".join(lines[-_SHOWN_LINES:])) from error
 
 
+def _checked(copy: Any) -> BlockCopy:
+    """The copy with plain integers; raises if it names no blocks, or no tiers."""
+    tiers = copy.source_tier, copy.destination_tier
+    if not set(tiers) <= {DEVICE, HOST}:
+        raise ValueError(f"pending_copies() returned {copy}: a tier is {DEVICE!r} or {HOST!r}")
+    return BlockCopy(index(copy.source), index(copy.destination), *tiers)
+
+
 class Door:
     """A manager under test and what it can do.
 
@@ -33,8 +40,11 @@ class Door:
     window : the sliding window W in tokens, None for full attention.
     """
 
-    def __init__(self, manager: Any, capabilities: frozenset[str]) -> None:
-        self.manager = manager
+    def __init__(self, manager_factory: Callable[[], Any], capabilities: frozenset[str]) -> None:
+        try:
+            manager = self.manager = manager_factory()
+        except Exception as error:
+            _crash(error)
         self.capabilities = capabilities
         self.commits = "commit" in capabilities
         self.counts_references = "ref-counts" in capabilities
@@ -122,10 +132,10 @@ class Door:
         """Drained copies; none without ``copies``."""
         if "copies" not in self.capabilities:
             return []
-        copies = list(self.call("pending_copies"))
-        for copy in copies:
-            if not {copy.source_tier, copy.destination_tier} <= {DEVICE, HOST}:
-                raise CrashedError(f"pending_copies() returned {copy}: a tier is {DEVICE!r} or {HOST!r}")
+        try:
+            copies = [_checked(copy) for copy in self.manager.pending_copies()]
+        except Exception as error:
+            _crash(error)
         return copies
 
     def _integer(self, method: str, *arguments: Any) -> int:

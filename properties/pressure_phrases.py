@@ -160,11 +160,13 @@ def swap(scene: Scene) -> Iterator[Operation]:
 
 
 def swap_all_again(scene: Scene) -> Iterator[Operation]:
-    """A sequence that fills the pool goes to the host and comes back, twice."""
+    """A sequence that fills the pool goes to the host, somebody else runs, it comes back; twice."""
     yield from _drain(scene)
     yield New(scene.tokens(scene.config.num_blocks * scene.block))
     for _ in range(2):
         yield SwapOut(0)
+        yield New(scene.tokens(1))
+        yield Free(0)
         yield SwapIn(0)
 
 

@@ -113,7 +113,7 @@ def cross_the_window(scene: Scene) -> Iterator[Operation]:
 PHRASES: tuple[Phrase, ...] = (
     Phrase("speculate", speculate, needing("speculate"), weight=4),
     Phrase("roll back into a full block", roll_back_into_a_full_block, needing("rollback")),
-    Phrase("replace a cached block", replace_a_cached_block, needing("rollback", "prefix-cache"), weight=1),
+    Phrase("replace a cached block", replace_a_cached_block, needing("rollback", "prefix-cache")),
     Phrase("roll back", roll_back, needing("rollback")),
     Phrase("roll back too far", roll_back_too_far, needing("rollback"), weight=1),
     Phrase("abort", abort),

@@ -132,6 +132,6 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("two namespaces", two_namespaces, needing("namespaces")),
     Phrase("fork and diverge", fork_and_diverge, needing("fork"), weight=4),
     Phrase("fork and rewind", fork_and_rewind, needing("fork", "rollback")),
-    Phrase("fork in a namespace", fork_in_a_namespace, needing("fork", "namespaces"), weight=1),
+    Phrase("fork in a namespace", fork_in_a_namespace, needing("fork", "namespaces")),
     Phrase("share all and free one", share_all_and_free_one),
 )

@@ -7,8 +7,9 @@ any trace.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import combinations
 
 import msgspec
 
@@ -18,12 +19,15 @@ from tokenlaw.properties.trace import Attend, Operation, Reorder, SwapIn, Trace
 
 Fails = Callable[[Trace], bool]
 
+_FEW = 16  # operations; beyond that, pairs are too many to try
+
 
 def shrink(trace: Trace, fails: Fails, max_runs: int = 4_000, seconds: float = 30.0) -> Trace:
     """A small trace for which ``fails`` is true: minimal in operations, then with simple arguments.
 
-    Leaving out any single operation of the result makes it pass, unless the budget ran out first. The
-    result depends on the trace and the predicate only (and on the clock, when ``seconds`` runs out).
+    Leaving out any one operation of the result makes it pass, and any two of a short result, unless the
+    budget ran out first. The result depends on the trace and the predicate only (and on the clock, when
+    ``seconds`` runs out).
 
     Parameters
     ----------
@@ -33,7 +37,13 @@ def shrink(trace: Trace, fails: Fails, max_runs: int = 4_000, seconds: float = 3
     seconds : wall-clock limit.
     """
     search = _Search(trace, fails, max_runs, time.monotonic() + seconds)
-    passes = (_with_fewer_operations, simpler_vocabularies, simpler_arguments, simpler_configurations)
+    passes = (
+        _with_fewer_operations,
+        simpler_vocabularies,
+        simpler_arguments,
+        simpler_configurations,
+        _with_two_fewer,
+    )
     before = None
     while before != search.best:
         before = search.best
@@ -91,7 +101,14 @@ def _with_fewer_operations(trace: Trace) -> Iterator[Trace]:
         length //= 2
 
 
-def _without(trace: Trace, removed: range) -> Trace:
+def _with_two_fewer(trace: Trace) -> Iterator[Trace]:
+    """Leave out any two operations, which may need each other: a fork and what its child does."""
+    if len(trace.operations) <= _FEW:
+        for pair in combinations(range(len(trace.operations)), 2):
+            yield _without(trace, pair)
+
+
+def _without(trace: Trace, removed: Container[int]) -> Trace:
     """The trace without these operations, every other operation still on the sequence that it was on."""
     old, new = History(), History()
     renumbered: dict[int, int] = {}

@@ -15,8 +15,6 @@ from tokenlaw.spec.contracts import BlockCopy
 NEVER_WRITTEN = 0
 """Content of a slot that nothing was ever written to."""
 
-DEVICE = "device"
-HOST = "host"
 
 _SHOWN_TOKENS = 8
 

@@ -236,8 +236,6 @@ def _problem(trace: Trace) -> str:
     elements = slots * config.num_layers * config.num_kv_heads * config.head_size
     if trace.contract == KV_STORE and elements > MAX_ELEMENTS:
         return f"config asks for a store of {elements} keys; at most {MAX_ELEMENTS} are tried"
-    if not trace.operations:
-        return "it has no operations"
     if len(trace.operations) > MAX_OPERATIONS:
         return f"it has {len(trace.operations)} operations; at most {MAX_OPERATIONS} are run"
     tokens = sum(map(_tokens_of, trace.operations))

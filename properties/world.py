@@ -12,9 +12,9 @@ from typing import Any
 from tokenlaw.properties.manager_door import Door
 from tokenlaw.properties.running import Violation
 from tokenlaw.properties.step import Moment, Published, Slot, Step, Tracked
-from tokenlaw.properties.symbolic import DEVICE, HOST, Fingerprints, Memory, apply_copies
+from tokenlaw.properties.symbolic import Fingerprints, Memory, apply_copies
 from tokenlaw.properties.trace import Operation
-from tokenlaw.spec.contracts import NO_BLOCK, CacheConfig
+from tokenlaw.spec.contracts import DEVICE, HOST, NO_BLOCK, CacheConfig
 from tokenlaw.spec.verdicts import Check
 
 Judge = Callable[["World", Step], None]

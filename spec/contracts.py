@@ -5,8 +5,9 @@ the `Implementation` or found by looking for its methods, never assumed. A check
 absent is reported as ``not supported``.
 
 Time. A scheduling call (``allocate``, ``append``, ``speculate``) makes slots; the KV itself is written
-afterwards by the caller, who first applies ``pending_copies()``. The length of a sequence counts every
-token that was scheduled, so ``block_table`` is always looked at *after* the slots of the new tokens exist.
+afterwards by the caller, who first applies ``pending_copies()``; several calls, of one step, may come before
+that. The length of a sequence counts every token that was scheduled, so ``block_table`` is always looked at
+*after* the slots of the new tokens exist.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence

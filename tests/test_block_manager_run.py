@@ -1,6 +1,7 @@
 """What running a trace says: violations, muting, crashes, read-backs, messages."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from tokenlaw.properties.trace import (
     Operation,
     Trace,
 )
-from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig
+from tokenlaw.spec.contracts import BLOCK_MANAGER, BlockCopy, CacheConfig
 
 ALL = REFERENCE.capabilities[BLOCK_MANAGER]
 
@@ -92,3 +93,25 @@ def test_needed_capabilities_of_a_trace() -> None:
     assert needed_capabilities(Trace((New((1,)), Append(0, (1,)), Free(0)))) == frozenset()
     operations = (New((1,), "a"), Fork(0), LateWrite(0, (1,), (2,)))
     assert needed_capabilities(Trace(operations)) == {"namespaces", "fork", "in-flight", "commit"}
+
+
+def test_a_factory_that_refuses_a_configuration_is_a_crash() -> None:
+    def refuses(config: CacheConfig) -> PagedBlockManager:
+        raise ValueError(f"{config.num_blocks} blocks are too few")
+
+    outcome = run_trace(refuses, Trace((New((1,)),)), ALL)
+    assert outcome.crash is not None
+    assert outcome.crash.endswith("ValueError: 16 blocks are too few")
+
+
+@pytest.mark.parametrize(
+    "junk", [None, 7, [None], ["0 -> 1"], [BlockCopy(0, 1, "tape")], [BlockCopy(0.5, 1)]], ids=repr
+)
+def test_junk_in_place_of_copies_is_a_crash(junk: Any) -> None:
+    class Junk(PagedBlockManager):
+        def pending_copies(self) -> Any:
+            return junk
+
+    outcome = run(Junk, (New((1,)), Append(0, (2,))), CacheConfig())
+    assert outcome.crash is not None
+    assert outcome.violations == []

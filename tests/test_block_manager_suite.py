@@ -132,7 +132,7 @@ def test_replay_names_the_missing_capability():
 
 def test_replay_refuses_what_is_no_trace_of_this_contract():
     with pytest.raises(TraceError, match=f"it is a trace of a {KV_STORE}"):
-        SUITE.replay(REFERENCE, to_data(Trace((), contract=KV_STORE)))
+        SUITE.replay(REFERENCE, to_data(Trace((New((0,)),), contract=KV_STORE)))
     with pytest.raises(TraceError, match="schema"):
         SUITE.replay(REFERENCE, {"operations": []})
 

@@ -8,6 +8,7 @@ import torch
 
 from tokenlaw.impl.paged import REFERENCE, PagedKVStore
 from tokenlaw.properties.attention_cases import from_data
+from tokenlaw.properties.block_manager_suite import BlockManagerSuite
 from tokenlaw.properties.kv_store_run import run_trace
 from tokenlaw.properties.kv_store_suite import KVStoreSuite
 from tokenlaw.properties.trace import (
@@ -40,7 +41,6 @@ def trace_data(**config: Any) -> dict[str, Any]:
         ({"config": {"num_blocks": 10**9}}, "config.num_blocks is 1000000000"),
         ({"config": {"num_kv_heads": 0}, "contract": "kv-store"}, "config.num_kv_heads is 0"),
         ({"config": {"num_blocks": 10**6, "head_size": 10**4}, "contract": "kv-store"}, "a store of"),
-        ({"operations": []}, "no operations"),
         ({"operations": [NEW] * (MAX_OPERATIONS + 1)}, "100001 operations"),
         ({"operations": [{"op": "overflow", "sequence": 0, "count": 10**12}]}, "1000000000000 tokens"),
     ],
@@ -51,6 +51,12 @@ def test_what_no_target_could_run_is_refused(change: dict[str, Any], words: str)
         decode(raw, "file.json")
     assert str(caught.value).startswith("file.json: ")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("suite", [BlockManagerSuite(), KVStoreSuite()], ids=lambda suite: suite.contract)
+def test_a_trace_without_operations_is_refused(suite: BlockManagerSuite | KVStoreSuite) -> None:
+    with pytest.raises(TraceError, match="no operations"):
+        suite.replay(REFERENCE, trace_data() | {"operations": [], "contract": suite.contract})
 
 
 @pytest.mark.parametrize(("field", "value"), [("dtype", "float8"), ("device", "moon"), ("device", "meta")])

@@ -70,7 +70,7 @@ def test_a_suite_finds_and_shrinks(store: type[ListStore]) -> None:
     found = evidence[check]
     assert found.verdict is Verdict.REFUTED, found
     assert found.counterexample is not None
-    assert len(found.counterexample["operations"]) <= 4
+    assert len(found.counterexample["operations"]) <= 5
     replayed = KVStoreSuite().replay(implementation(store), found.counterexample)
     assert [one.check.id for one in replayed if one.verdict is Verdict.REFUTED] == [check]
 

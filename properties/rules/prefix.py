@@ -90,7 +90,7 @@ def length_of_hit(world: World, step: Step) -> None:
     for block in sequence.table[: hit // world.block_size]:
         if block in world.unreachable:
             expected = "no hit on a block that reset_cache() made unreachable"
-            world.report(HIT, expected, f"block {block} was hit", sequence.number, block)
+            world.report(HIT, expected, f"block {block} was hit", sequence.number, block=block)
 
 
 def content_of_hit(world: World, step: Step) -> None:

@@ -6,10 +6,9 @@ from collections import Counter
 
 from tokenlaw.properties.rules.rule import Rule, block_manager_check
 from tokenlaw.properties.step import Moment, Step
-from tokenlaw.properties.symbolic import DEVICE
 from tokenlaw.properties.trace import SwapIn
 from tokenlaw.properties.world import World
-from tokenlaw.spec.contracts import BlockCopy
+from tokenlaw.spec.contracts import DEVICE, BlockCopy
 from tokenlaw.spec.verdicts import Severity
 
 WRITE_SHARED = block_manager_check(
