@@ -21,7 +21,8 @@ ancestors are cached, or that text is equal.
 
 def _row(check: Check) -> str:
     needs = ", ".join(sorted(check.needs)) or "nothing"
-    events = ", ".join(check.exercised_by)
+    further = (f"{event} (with {capability})" for capability, event in check.exercised_with)
+    events = ", ".join([*check.exercised_by, *further])
     return f"| `{check.id}` | {check.rule} | {check.title} | {check.severity} | {needs} | {events} |"
 
 

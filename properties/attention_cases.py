@@ -128,6 +128,27 @@ def needed_capabilities(case: AttentionCase) -> frozenset[str]:
     return frozenset(name for name, needed in needs.items() if needed)
 
 
+_WORDS = {
+    "window": "window {}",
+    "softcap": "softcap {}",
+    "sinks": "sinks",
+    "alibi": "ALiBi slopes",
+    "layout": "caches are {} views",
+    "placement": "blocks placed at random (seed {})",
+    "shared_blocks": "up to {} leading blocks as in row 0",
+    "splits": "parts cut at {}",
+}
+_DATA = {
+    "direction": "one direction dominates keys and values",
+    "mean": "keys and values have a large mean",
+    "spikes": "a tenth of the numbers are large",
+}
+_UNUSED = {
+    "no-block": "unused table entries hold -1",
+    "garbage": "unused table entries hold random blocks",
+}
+
+
 def describe(case: AttentionCase) -> str:
     """The case in words: what differs from the plainest case."""
     defaults = AttentionCase()
@@ -136,11 +157,14 @@ def describe(case: AttentionCase) -> str:
         f"{case.kv_heads} KV heads x {case.group_size} query heads, head size {case.head_size}, {case.dtype}"
     )
     extras = [
-        f"{name.replace('_', ' ')} {getattr(case, name)}"
-        for name in ("window", "softcap", "sinks", "alibi", "data", "layout", "placement", "shared_blocks",
-                     "unused", "splits")
+        words.format(getattr(case, name))
+        for name, words in _WORDS.items()
         if getattr(case, name) != getattr(defaults, name)
-    ]  # fmt: skip
+    ]
+    if case.data != defaults.data:
+        extras.append(_DATA[case.data])
+    if case.unused != defaults.unused:
+        extras.append(_UNUSED[case.unused])
     if case.poison != "none":
         extras.append(f"{case.poison} in unreadable slots of {case.poison_in}")
     return "; ".join([shape, *extras, f"seed {case.seed}"])

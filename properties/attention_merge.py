@@ -1,6 +1,8 @@
 """Rule K22: cut every row into parts, ask for the state of each, and let the implementation merge them."""
 
 import math
+from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 
 import torch
@@ -8,15 +10,16 @@ from msgspec.structs import replace
 from torch import Tensor
 
 from tokenlaw.properties.attention_cases import AttentionCase
-from tokenlaw.properties.attention_subject import Answer, Expected, RuleBrokenError, Subject, check_tensor
+from tokenlaw.properties.attention_findings import check_pair, check_tensor
+from tokenlaw.properties.attention_subject import Answer, Expected, Subject
 from tokenlaw.properties.attention_tensors import Call, make_call
 from tokenlaw.spec.attention_bound import ACCUMULATE, SMALLEST, UNIT_ROUNDOFF
 
 
 def merge_of_parts(
-    subject: Subject, case: AttentionCase, whole: Call, expected: Expected, *, reverse: bool
-) -> tuple[Answer, tuple[Tensor, Tensor]]:
-    """Merged answer of the implementation, and the bounds on its output and log-sum-exp."""
+    subject: Subject, case: AttentionCase, whole: Call, *, reverse: bool
+) -> tuple[Answer, Callable[[torch.dtype], tuple[Tensor, Tensor]]]:
+    """Merged answer of the implementation, and bounds on its output and log-sum-exp by dtype of scores."""
     cuts = [_cuts(case.splits, length) for length in case.lengths]
     parts = [
         _state(subject, case, whole, [row[index : index + 2] for row in cuts])
@@ -25,17 +28,21 @@ def merge_of_parts(
     subject.counts["merged parts"] += len(parts) * len(case.lengths)
     subject.counts["empty parts"] += sum(low == high for row in cuts for low, high in pairwise(row))
     ordered = parts[::-1] if reverse else parts
-    outputs = torch.stack([state.output for state, _ in ordered])
-    lses = torch.stack([_lse(state) for state, _ in ordered])
+    outputs = torch.stack([state.output for state, *_ in ordered])
+    lses = torch.stack([_lse(state) for state, *_ in ordered])
     dtype = whole.query.dtype
     result = subject.attention.merge(outputs.to(dtype).to(subject.device), lses.float().to(subject.device))
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        raise RuleBrokenError(f"expected a pair (output, lse) from merge, found {type(result).__name__}")
-    output, lse = result
+    output, lse = check_pair("merge", result)
     check_tensor("merged output", output, tuple(whole.query.shape), None)
     check_tensor("merged lse", lse, tuple(whole.query.shape[:-1]), None)
     merged = Answer(output.detach().double().cpu(), lse.detach().double().cpu())
-    return merged, _bounds([wanted for _, wanted in parts], expected, dtype)
+
+    @cache
+    def bounds(score_dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        states = [subject.expect(part, call, score_dtype) for _, part, call in parts]
+        return _bounds(states, subject.expect(case, whole, score_dtype), dtype)
+
+    return merged, bounds
 
 
 def _cuts(splits: tuple[int, ...], length: int) -> list[int]:
@@ -54,8 +61,8 @@ def _lse(answer: Answer) -> Tensor:
 
 def _state(
     subject: Subject, case: AttentionCase, whole: Call, spans: list[list[int]]
-) -> tuple[Answer, Expected]:
-    """State of one part of every row, as the implementation gives it, and as the spec does.
+) -> tuple[Answer, AttentionCase, Call]:
+    """State of one part of every row, as the implementation gives it, and the call that asks for it.
 
     An implementation without ``empty`` isn't asked about rows without keys: their state is written down.
     """
@@ -65,10 +72,10 @@ def _state(
     keys = [row[span] for row, span in zip(whole.keys, slices, strict=True)]
     values = [row[span] for row, span in zip(whole.values, slices, strict=True)]
     call = make_call(part, subject.device, (whole.query, keys, values))
-    expected = subject.expect(part, call)
     if "empty" in subject.capabilities or all(lengths):
-        return subject.ask(call, lse=True), expected
-    answer = Answer(torch.zeros_like(expected.output), torch.full_like(expected.lse, -math.inf))
+        return subject.ask(call, lse=True), part, call
+    output = torch.zeros(call.query.shape, dtype=torch.float64)
+    answer = Answer(output, torch.full_like(output[..., 0], -math.inf))
     kept = [row for row, length in enumerate(lengths) if length]
     if kept:
         asked = subject.ask(
@@ -79,7 +86,7 @@ def _state(
             lengths=call.lengths[kept],
         )
         answer.output[kept], _lse(answer)[kept] = asked.output, _lse(asked)
-    return answer, expected
+    return answer, part, call
 
 
 def _bounds(parts: list[Expected], whole: Expected, dtype: torch.dtype) -> tuple[Tensor, Tensor]:

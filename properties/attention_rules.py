@@ -4,15 +4,22 @@ A function gets a `Subject` and a case, counts what it exercised, and raises `Ru
 expected and found.
 """
 
+from collections.abc import Callable
+from functools import cache
+
 import torch
 from msgspec.structs import replace
 from torch import Tensor
 
 from tokenlaw.properties.attention_cases import AttentionCase
+from tokenlaw.properties.attention_findings import RuleBrokenError, compare
 from tokenlaw.properties.attention_merge import merge_of_parts
 from tokenlaw.properties.attention_strategies import boundary_lengths
-from tokenlaw.properties.attention_subject import Answer, RuleBrokenError, Subject, compare
+from tokenlaw.properties.attention_subject import Answer, Expected, Subject
 from tokenlaw.properties.attention_tensors import Call
+
+Bounds = Callable[[torch.dtype], Tensor]
+"""How far each element may be off, by the dtype in which scores are kept."""
 
 
 def plain(case: AttentionCase) -> AttentionCase:
@@ -24,30 +31,34 @@ def plain(case: AttentionCase) -> AttentionCase:
 def numerics(subject: Subject, case: AttentionCase) -> None:
     """K21: outputs are those of contiguous float64 attention, within the derived bound."""
     call = subject.make(case)
-    expected = subject.expect(case, call)
+    expectation = _expectation(subject, case, call)
+    expected = expectation(subject.score_dtype(case))
     answer = subject.ask(call)
     _count_shape(subject, case)
-    ratio, text = compare("output", answer.output, expected.output, expected.output_bound)
-    subject.note_ratio(ratio)
-    if ratio > 1:
-        raise RuleBrokenError(f"{text}; {_noise_floor(subject, case)}")
+    broken = _beyond(
+        subject,
+        case,
+        ("output", answer.output, expected.output),
+        lambda scores: expectation(scores).output_bound,
+    )
+    if broken is not None:
+        error = _largest(answer.output - expected.output)
+        raise broken.noting(_noise_floor(subject, case, error))
 
 
 def lse(subject: Subject, case: AttentionCase) -> None:
     """K21 for the log-sum-exp, and the output that comes with it."""
     call = subject.make(case)
-    expected = subject.expect(case, call)
+    expectation = _expectation(subject, case, call)
+    expected = expectation(subject.score_dtype(case))
     answer = subject.ask(call, lse=True)
     assert answer.lse is not None
     _count_shape(subject, case)
-    for name, found, wanted, bound in (
-        ("lse", answer.lse, expected.lse, expected.lse_bound),
-        ("output", answer.output, expected.output, expected.output_bound),
-    ):
-        ratio, text = compare(name, found, wanted, bound)
-        subject.note_ratio(ratio)
-        if ratio > 1:
-            raise RuleBrokenError(text)
+    sums, outputs = ("lse", answer.lse, expected.lse), ("output", answer.output, expected.output)
+    broken = _beyond(subject, case, sums, lambda scores: expectation(scores).lse_bound)
+    broken = broken or _beyond(subject, case, outputs, lambda scores: expectation(scores).output_bound)
+    if broken is not None:
+        raise broken
 
 
 def placement(subject: Subject, case: AttentionCase) -> None:
@@ -55,14 +66,16 @@ def placement(subject: Subject, case: AttentionCase) -> None:
     _count_shape(subject, case)
     subject.counts["moved blocks"] += sum(-(-n // case.block_size) for n in case.lengths)
     call = subject.make(case)
-    answer, bound = subject.ask(call), _tolerance(subject, case, call)
-    _same(subject, bound, answer, subject.ask(subject.make(plain(case))), "blocks in order")
+    answer, bounds = subject.ask(call), _two_bounds(subject, case, call)
+    calm = subject.ask(subject.make(plain(case)))
+    _same(subject, case, bounds, answer, calm, "the same call with blocks in order")
     order = torch.arange(len(case.lengths)).flip(0)
     permuted = subject.ask(
         call, query=call.query[order], block_tables=call.block_tables[order], lengths=call.lengths[order]
     )
     subject.counts["permuted rows"] += len(case.lengths) - 1
-    _same(subject, bound, answer, Answer(permuted.output[order]), "rows in reverse order")
+    back = Answer(permuted.output[order])
+    _same(subject, case, bounds, answer, back, "the same call with its rows in reverse order")
 
 
 def poison(subject: Subject, case: AttentionCase) -> None:
@@ -73,13 +86,13 @@ def poison(subject: Subject, case: AttentionCase) -> None:
     if not answer.output.isfinite().all():
         bad = (~answer.output.isfinite()).nonzero()[0].tolist()
         raise RuleBrokenError(
-            f"expected finite outputs, found {answer.output[tuple(bad)].item()} at row {bad[0]}, "
-            f"query {bad[1]}, head {bad[2]}, channel {bad[3]}: unreadable slots hold {case.poison} "
-            f"in {case.poison_in}"
+            f"output of row {bad[0]}, query {bad[1]}, head {bad[2]}, channel {bad[3]}",
+            "a finite number, whatever stands in slots that no row may read",
+            str(answer.output[tuple(bad)].item()),
         )
+    bounds = _two_bounds(subject, case, call)
     clean = subject.ask(subject.make(replace(case, poison="none")))
-    bound = _tolerance(subject, case, call)
-    _same(subject, bound, answer, clean, f"the same call without {case.poison} in unreadable slots")
+    _same(subject, case, bounds, answer, clean, f"the same call without {case.poison} in unreadable slots")
 
 
 def inputs(subject: Subject, case: AttentionCase) -> None:
@@ -95,8 +108,9 @@ def inputs(subject: Subject, case: AttentionCase) -> None:
         changed = (_memory(tensor) != before[name]).nonzero()
         if len(changed):
             raise RuleBrokenError(
-                f"expected {name} unchanged, found {len(changed)} bytes changed, the first "
-                f"{int(changed[0])} bytes into its memory"
+                f"byte {int(changed[0])} of the memory of {name}",
+                "every byte as it was before the call",
+                f"{len(changed)} changed bytes, this one the first",
             )
 
 
@@ -110,28 +124,21 @@ def independence(subject: Subject, case: AttentionCase) -> None:
     """K28: the answer is that of a fresh object, whatever was asked before, and again when repeated."""
     call = subject.make(case)
     fresh = subject.ask(call, attention=subject.build())
-    used = subject.build()
-    bound = _tolerance(subject, case, call)
+    used, bounds = subject.build(), _two_bounds(subject, case, call)
     big = replace(case, lengths=tuple(2 * n + case.block_size for n in case.lengths) * 2, seed=case.seed + 1)
     subject.ask(subject.make(big), attention=used)
     small = subject.ask(call, attention=used)
-    _same(
-        subject, bound, small, fresh, f"a fresh object (this one was asked {list(big.lengths)} tokens before)"
-    )
+    before = f"a fresh object (this one was asked about rows of {list(big.lengths)} tokens before)"
+    _same(subject, case, bounds, small, fresh, before)
     subject.counts["small batch after big batch"] += 1
     subject.ask(call, attention=used, scale=2 * call.scale, query=-call.query)
     if "window" in subject.capabilities and case.window is None:
         subject.ask(call, attention=used, options={**call.options, "window": 1})
     after = subject.ask(call, attention=used)
-    _same(
-        subject,
-        bound,
-        after,
-        fresh,
-        "a fresh object (this one was asked the same shapes with another scale before)",
-    )
+    before = "a fresh object (this one was asked the same shapes with another scale before)"
+    _same(subject, case, bounds, after, fresh, before)
     subject.counts["same shape, other scale"] += 1
-    _same(subject, bound, subject.ask(call, attention=used), after, "the same call a moment ago")
+    _same(subject, case, bounds, subject.ask(call, attention=used), after, "the same call a moment ago")
     subject.counts["repeated calls"] += 1
 
 
@@ -140,32 +147,81 @@ def merge(subject: Subject, case: AttentionCase) -> None:
     whole = subject.make(case)
     expected = subject.expect(case, whole)
     for reverse in (False, True):
-        merged, bounds = merge_of_parts(subject, case, whole, expected, reverse=reverse)
-        assert merged.lse is not None
-        for name, found, wanted, bound in (
-            ("merged output", merged.output, expected.output, bounds[0]),
-            ("merged lse", merged.lse, expected.lse, bounds[1]),
-        ):
-            ratio, text = compare(name, found, wanted, bound)
-            subject.note_ratio(ratio)
-            if ratio > 1:
-                order = "last part first" if reverse else "in order"
-                raise RuleBrokenError(f"{text}; parts cut at {list(case.splits)} modulo length + 1, {order}")
+        broken = _badly_merged(subject, case, whole, expected, reverse=reverse)
+        if broken is not None:
+            order = "last part first" if reverse else "in order"
+            raise broken.noting(f"merge: parts cut at {list(case.splits)} modulo length + 1, merged {order}")
 
 
-def _tolerance(subject: Subject, case: AttentionCase, call: Call) -> Tensor:
-    """How far two answers to one question may be apart: no bit where that is claimed, else two bounds."""
-    if subject.bitwise:
-        return torch.zeros(call.query.shape, dtype=torch.float64)
-    return 2 * subject.expect(case, call).output_bound
+def _badly_merged(
+    subject: Subject, case: AttentionCase, whole: Call, expected: Expected, *, reverse: bool
+) -> RuleBrokenError | None:
+    merged, bounds = merge_of_parts(subject, case, whole, reverse=reverse)
+    assert merged.lse is not None
+    outputs = ("merged output", merged.output, expected.output)
+    sums = ("merged lse", merged.lse, expected.lse)
+    broken = _beyond(subject, case, outputs, lambda scores: bounds(scores)[0])
+    return broken or _beyond(subject, case, sums, lambda scores: bounds(scores)[1])
 
 
-def _same(subject: Subject, bound: Tensor, found: Answer, other: Answer, what: str) -> None:
-    ratio, text = compare("output", found.output, other.output, bound)
-    if ratio > 1:
-        claim = "equal bits, as bitwise claims" if subject.bitwise else "at most two bounds apart"
-        raise RuleBrokenError(f"expected the output of {what}, {claim}: {text}")
-    subject.note_ratio(ratio)
+def _beyond(
+    subject: Subject, case: AttentionCase, compared: tuple[str, Tensor, Tensor], bounds: Bounds
+) -> RuleBrokenError | None:
+    """What to say of ``compared`` (name, found, wanted) when it is beyond its bound; None within."""
+    kept, narrow = subject.score_dtype(case), getattr(torch, case.dtype)
+    worst = compare(*compared, bounds(kept))
+    subject.note_ratio(worst.ratio)
+    if worst.ratio <= 1:
+        return None
+    excusable = kept != narrow and compare(*compared, bounds(narrow)).ratio <= 1
+    expected = f"{worst.wanted:.9g} within {worst.bound:.3g}"
+    found = f"{worst.found:.9g}, off by {worst.error:.3g}"
+    broken = RuleBrokenError(worst.at, expected, found, excusable=excusable)
+    return broken.noting(_assumption(subject, case, excusable=excusable))
+
+
+def _assumption(subject: Subject, case: AttentionCase, *, excusable: bool) -> str:
+    """On what the bound rests, and whether the error would be within the wider one, where there is one."""
+    if case.dtype == "float32":
+        return "bound: scores and sums in float32"
+    if subject.scores_in_input_dtype:
+        return f"bound: scores in {case.dtype} (scores_in_input_dtype is declared), sums in float32"
+    wider = f"bound: scores and sums in float32; with scores kept in {case.dtype} this error would"
+    if excusable:
+        return f"{wider} be within its bound (declare scores_in_input_dtype)"
+    return f"{wider} still be beyond its bound"
+
+
+def _two_bounds(subject: Subject, case: AttentionCase, call: Call) -> Bounds:
+    """How far two answers to one question may be apart."""
+    expectation = _expectation(subject, case, call)
+    return lambda scores: 2 * expectation(scores).output_bound
+
+
+def _expectation(subject: Subject, case: AttentionCase, call: Call) -> Callable[[torch.dtype], Expected]:
+    """What the spec answers, by the dtype in which scores are kept."""
+
+    @cache
+    def expectation(scores: torch.dtype) -> Expected:
+        return subject.expect(case, call, scores)
+
+    return expectation
+
+
+def _same(
+    subject: Subject, case: AttentionCase, bounds: Bounds, found: Answer, other: Answer, what: str
+) -> None:
+    """Two answers to one question are equal in every bit where that is claimed, else two bounds apart."""
+    if not subject.bitwise:
+        broken = _beyond(subject, case, ("output", found.output, other.output), bounds)
+        if broken is not None:
+            broken.expected += f" (two bounds), the output of {what}"
+            raise broken
+        return
+    worst = compare("output", found.output, other.output, torch.zeros_like(found.output))
+    if worst.ratio > 0:
+        expected = f"{worst.wanted:.9g} in every bit (bitwise is claimed), the output of {what}"
+        raise RuleBrokenError(worst.at, expected, f"{worst.found:.9g}, off by {worst.error:.3g}")
 
 
 def _count_shape(subject: Subject, case: AttentionCase) -> None:
@@ -185,9 +241,15 @@ def _count_shape(subject: Subject, case: AttentionCase) -> None:
     counts["views"] += case.layout != "contiguous"
 
 
-def _noise_floor(subject: Subject, case: AttentionCase) -> str:
-    """Error of the same kernel on contiguous storage in order: is the fault in paging or in arithmetic?"""
+def _noise_floor(subject: Subject, case: AttentionCase, error: float) -> str:
+    """Error of the same kernel on contiguous caches in order, and whether it is as large as ``error``."""
     calm = plain(case)
     call = subject.make(calm)
-    error = (subject.ask(call).output - subject.expect(calm, call).output).abs().max().item()
-    return f"its own error with blocks in order and contiguous caches is {error:.3g}"
+    floor = _largest(subject.ask(call).output - subject.expect(calm, call).output)
+    text = f"placement: the same kernel with blocks in order errs by {floor:.3g}"
+    return f"{text}, so where blocks lie isn't the cause" if floor >= error else text
+
+
+def _largest(difference: Tensor) -> float:
+    """The largest absolute value; NaN counts as infinite."""
+    return float(difference.abs().nan_to_num(nan=torch.inf, posinf=torch.inf).max())

@@ -12,9 +12,10 @@ from hypothesis import seed as hypothesis_seed
 from tokenlaw.properties.announcing import announce, announce_evidence
 from tokenlaw.properties.attention_cases import AttentionCase, describe, to_data
 from tokenlaw.properties.attention_checks import AttentionCheck
+from tokenlaw.properties.attention_findings import RuleBrokenError
 from tokenlaw.properties.attention_shrinking import shrink
 from tokenlaw.properties.attention_strategies import Dimensions, basic_cases, cases
-from tokenlaw.properties.attention_subject import RuleBrokenError, Subject
+from tokenlaw.properties.attention_subject import Subject
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
 ENOUGH_CRASHES = 10
@@ -34,11 +35,16 @@ class _StopSearch(BaseException):
 
 @dataclass(frozen=True)
 class Failure:
-    """A case and what went wrong: ``kind`` is `BROKEN`, or the name of the exception that was raised."""
+    """A case and what went wrong: ``kind`` is `BROKEN`, or the name of the exception that was raised.
+
+    ``text`` is the complete message of a broken rule, or the traceback of the exception. ``excusable``: see
+    `RuleBrokenError`.
+    """
 
     case: AttentionCase
     kind: str
     text: str
+    excusable: bool = False
 
 
 class Search:
@@ -122,7 +128,8 @@ class Search:
             if time.monotonic() > until:
                 return False
             again = judge(self.entry, self.subject, case)
-            if again is None or again.kind != failure.kind:
+            # A fault must not shrink to a case so small that a declaration would excuse it.
+            if again is None or again.kind != failure.kind or again.excusable > failure.excusable:
                 return False
             best = again
             return True
@@ -138,7 +145,7 @@ def judge(entry: AttentionCheck, subject: Subject, case: AttentionCase) -> Failu
     try:
         entry.run(subject, case)
     except RuleBrokenError as broken:
-        return Failure(case, BROKEN, str(broken))
+        return Failure(case, BROKEN, broken.explain(entry.check, describe(case)), broken.excusable)
     except Exception as error:
         return Failure(case, type(error).__name__, traceback.format_exc())
     return None
@@ -152,11 +159,14 @@ def evidence_of(check: Check, failure: Failure | None, counts: Counter[str], rat
         size = f"largest error: {ratio:.3g} of its bound"
         message = f"never happened: {', '.join(missing)}" if missing else size
         return Evidence(check, verdict, dict(counts), message=message)
-    broken = failure.kind == BROKEN
-    message = (
-        f"{check.id} ({check.rule}): {check.title}\n"
-        f"{failure.text if broken else 'The implementation raised an exception.'}\n"
-        f"case: {describe(failure.case)}" + ("" if broken else f"\n{failure.text}")
-    )
-    verdict = Verdict.REFUTED if broken else Verdict.UNKNOWN
+    verdict, message = Verdict.REFUTED, failure.text
+    if failure.kind != BROKEN:
+        verdict, message = (
+            Verdict.UNKNOWN,
+            (
+                f"{check.id} ({check.rule}): {check.title}\n"
+                "The implementation raised an exception.\n"
+                f"case: {describe(failure.case)}\n{failure.text}"
+            ),
+        )
     return Evidence(check, verdict, dict(counts), message=message, counterexample=to_data(failure.case))

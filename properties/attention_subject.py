@@ -10,13 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tokenlaw.properties.attention_cases import AttentionCase
+from tokenlaw.properties.attention_findings import check_pair, check_tensor
 from tokenlaw.properties.attention_tensors import Call, make_call
 from tokenlaw.spec.attention import attend
 from tokenlaw.spec.attention_bound import error_bound
-
-
-class RuleBrokenError(Exception):
-    """An implementation broke the rule of a check; the text says what was expected and found."""
+from tokenlaw.spec.contracts import ContractError
 
 
 @dataclass(frozen=True)
@@ -65,13 +63,16 @@ class Subject:
     build: Callable[[], Any]
     capabilities: frozenset[str]
     device: str = "cpu"
-    score_dtype: torch.dtype = torch.float32
     counts: Counter[str] = field(default_factory=Counter)
     largest_ratio: float = 0.0
     worst: float = 0.0
 
     def __post_init__(self) -> None:
         self.attention = self.build()
+        declared = getattr(self.attention, "scores_in_input_dtype", False)
+        if not isinstance(declared, bool):
+            raise ContractError(f"scores_in_input_dtype must be True or False; it is {declared!r}")
+        self.scores_in_input_dtype = declared
 
     @property
     def bitwise(self) -> bool:
@@ -97,58 +98,22 @@ class Subject:
             **options,
         )
         self.counts["calls"] += 1
-        output, sums = _pair(result) if lse else (result, None)
+        output, sums = check_pair("attend(return_lse=True)", result) if lse else (result, None)
         check_tensor("output", output, tuple(call.query.shape), call.query.dtype)
         if sums is not None:
             check_tensor("lse", sums, tuple(call.query.shape[:-1]), None)
             sums = sums.detach().double().cpu()
         return Answer(output.detach().double().cpu(), sums)
 
-    def expect(self, case: AttentionCase, call: Call) -> Expected:
-        """What the spec answers, with the bounds for this implementation."""
-        return expect(case, call, self.score_dtype)
+    def score_dtype(self, case: AttentionCase) -> torch.dtype:
+        """Where this implementation keeps the scores of the case, by its own word."""
+        return getattr(torch, case.dtype) if self.scores_in_input_dtype else torch.float32
+
+    def expect(self, case: AttentionCase, call: Call, score_dtype: torch.dtype | None = None) -> Expected:
+        """What the spec answers, with the bounds for scores in that dtype (None: as is declared)."""
+        return expect(case, call, score_dtype or self.score_dtype(case))
 
     def note_ratio(self, ratio: float) -> None:
         """Remember an error as a share of its bound."""
         self.worst = max(self.worst, ratio)
         self.largest_ratio = max(self.largest_ratio, ratio)
-
-
-def _pair(result: Any) -> tuple[Any, Any]:
-    if not isinstance(result, tuple | list) or len(result) != 2:
-        raise RuleBrokenError(
-            f"expected a pair (output, lse) from return_lse=True, found {type(result).__name__}"
-        )
-    return result[0], result[1]
-
-
-def check_tensor(name: str, tensor: Any, shape: tuple[int, ...], dtype: torch.dtype | None) -> None:
-    """Break the rule unless this is a tensor of that shape and dtype (None: any floating dtype)."""
-    if not isinstance(tensor, Tensor):
-        raise RuleBrokenError(f"expected a tensor as {name}, found {type(tensor).__name__}")
-    if tuple(tensor.shape) != shape:
-        raise RuleBrokenError(f"expected {name} of shape {list(shape)}, found shape {list(tensor.shape)}")
-    if (dtype is not None and tensor.dtype != dtype) or not tensor.is_floating_point():
-        wanted = dtype or "a floating-point dtype"
-        raise RuleBrokenError(f"expected {name} of dtype {wanted}, found {tensor.dtype}")
-
-
-def compare(name: str, found: Tensor, wanted: Tensor, bound: Tensor) -> tuple[float, str]:
-    """Largest error as a share of its bound (infinite when not finite where it should be), and where it is.
-
-    ``bound`` 0 demands equality. Minus infinity equals itself, NaN equals nothing. Dimensions are
-    row, query, head and, for outputs, channel.
-    """
-    error = (found - wanted).abs()
-    error = torch.where(found == wanted, 0.0, torch.nan_to_num(error, nan=torch.inf, posinf=torch.inf))
-    ratio = torch.where(error == 0, 0.0, error / bound)
-    if ratio.numel() == 0:
-        return 0.0, ""
-    at = torch.unravel_index(ratio.argmax(), ratio.shape)
-    axes = ("row", "query", "head", "channel")
-    place = ", ".join(f"{axis} {int(index)}" for axis, index in zip(axes, at, strict=False))
-    text = (
-        f"{name} at {place}: expected {wanted[at].item():.9g}, found {found[at].item():.9g}; "
-        f"error {error[at].item():.3g}, bound {bound[at].item():.3g}"
-    )
-    return float(ratio[at]), text

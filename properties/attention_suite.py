@@ -12,12 +12,13 @@ import torch
 from tokenlaw.properties.announcing import announce_evidence
 from tokenlaw.properties.attention_cases import AttentionCase, from_data, needed_capabilities
 from tokenlaw.properties.attention_checks import ATTENTION_CHECKS, AttentionCheck
+from tokenlaw.properties.attention_findings import RuleBrokenError
 from tokenlaw.properties.attention_search import Search, evidence_of, judge
 from tokenlaw.properties.attention_strategies import Dimensions
-from tokenlaw.properties.attention_subject import RuleBrokenError, Subject
+from tokenlaw.properties.attention_subject import Subject
 from tokenlaw.properties.running import Profile, Progress
 from tokenlaw.properties.trace import TraceError
-from tokenlaw.spec.capabilities import effective_capabilities
+from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import PAGED_ATTENTION, ContractError, Implementation
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
@@ -29,7 +30,6 @@ class AttentionSuite:
     ----------
     dimensions : sizes and dtypes that are tried; narrow them for a kernel that takes few.
     device : where the implementation wants its tensors.
-    score_dtype : dtype in which the implementation stores scores; the error bound follows it.
 
     Each check gets a quarter of the examples of the profile and an equal share of the seconds that are left.
     """
@@ -37,15 +37,9 @@ class AttentionSuite:
     contract = PAGED_ATTENTION
     checks: tuple[Check, ...] = tuple(entry.check for entry in ATTENTION_CHECKS)
 
-    def __init__(
-        self,
-        dimensions: Dimensions | None = None,
-        device: str = "cpu",
-        score_dtype: torch.dtype = torch.float32,
-    ) -> None:
+    def __init__(self, dimensions: Dimensions | None = None, device: str = "cpu") -> None:
         self.dimensions = dimensions or Dimensions()
         self.device = device
-        self.score_dtype = score_dtype
 
     def run(
         self,
@@ -111,12 +105,12 @@ class AttentionSuite:
                 f"{implementation.name} has no {PAGED_ATTENTION} factory; add one to audit it"
             )
         capabilities = effective_capabilities(implementation, PAGED_ATTENTION, build())
-        return Subject(build, capabilities, self.device, self.score_dtype)
+        return Subject(build, capabilities, self.device)
 
 
 def _not_supported(check: Check, capabilities: frozenset[str]) -> Evidence:
-    lacking = ", ".join(sorted(check.needs - capabilities))
-    return Evidence(check, Verdict.NOT_SUPPORTED, message=f"not declared: {lacking}")
+    message = needed(check.contract, check.needs - capabilities)
+    return Evidence(check, Verdict.NOT_SUPPORTED, message=message)
 
 
 def _possible_cause(broken: str) -> str:

@@ -83,7 +83,8 @@ def _observe_scheduled(world: World, step: Step, sequence: Tracked) -> None:
     world.judge(Moment.SCHEDULED, step)
     if world.door.commits:
         world.observe_keys(step, {slot.block for slot in world.slots(sequence, written_from)})
-    world.apply_copies(step)
+    if not step.batching:
+        world.apply_copies(step)
 
 
 def settle(world: World, step: Step, sequence: Tracked) -> None:

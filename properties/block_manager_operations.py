@@ -7,7 +7,16 @@ is a legal trace.
 from collections.abc import Sequence
 
 from tokenlaw.properties import trace
-from tokenlaw.properties.block_manager_calls import admit, commit, extend, release, schedule, settle
+from tokenlaw.properties.block_manager_calls import (
+    RefusedError,
+    admit,
+    commit,
+    extend,
+    release,
+    schedule,
+    settle,
+)
+from tokenlaw.properties.history import batch_of
 from tokenlaw.properties.step import Moment, Step, Tracked
 from tokenlaw.properties.world import World
 
@@ -31,6 +40,31 @@ def append(world: World, step: Step, operation: trace.Append) -> None:
         extend(world, step, sequence, operation.tokens)
         settle(world, step, sequence)
         world.exercised["append"] += 1
+
+
+def batch(world: World, step: Step, operation: trace.Batch) -> None:
+    """Schedule for several sequences before anything is copied or written; refused ones stay as they were."""
+    appended, released = batch_of(operation, world.live)
+    scheduled = []
+    step.batching = True
+    for sequence, token in appended:
+        step.free_before = world.door.num_free_blocks()
+        try:
+            extend(world, step, sequence, (token,))
+            scheduled.append(sequence)
+        except RefusedError:
+            if world.violations:
+                raise
+        if released:
+            release(world, step, released)
+            world.observe_keys(step, step.touched)
+            released = None
+    step.batching = False
+    world.apply_copies(step)
+    for sequence in scheduled:
+        step.act_on(sequence, sequence.settled // world.block_size)
+        settle(world, step, sequence)
+    world.exercised["batch"] += len(scheduled) > 1
 
 
 def fork(world: World, step: Step, operation: trace.Fork) -> None:

@@ -14,6 +14,7 @@ from tokenlaw.properties.trace import (
     Abort,
     Append,
     Attend,
+    Batch,
     Evict,
     Fork,
     Free,
@@ -39,6 +40,7 @@ _Carry = Callable[[World, Step, Any], None]
 _CARRY: Mapping[type[Any], _Carry] = {
     New: sequences.new,
     Append: sequences.append,
+    Batch: sequences.batch,
     Fork: sequences.fork,
     Speculate: sequences.speculate,
     Rollback: sequences.rollback,

@@ -74,7 +74,7 @@ def explore(
 
     def keep(finding: Finding) -> None:
         check = by_id[finding.violation.check]
-        exercised = {event: search.exercised[event] for event in check.exercised_by}
+        exercised = {event: search.exercised[event] for event in check.events(capabilities)}
         announce_evidence(refutation(check, finding, exercised, describe))
 
     search = _Search(run, profile, silent, frozenset(supported), _Reporter(progress), before_run, keep)

@@ -5,11 +5,15 @@ same sequence while a trace is shrunk, and to name sequences when a trace is tol
 """
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import cycle
+from typing import TypeVar
 
 from tokenlaw.properties.trace import (
     Abort,
     Append,
+    Batch,
     Fork,
     Free,
     LateWrite,
@@ -24,6 +28,22 @@ from tokenlaw.properties.trace import (
 )
 
 _REMEMBERED = 8
+
+Live = TypeVar("Live")
+
+
+def batch_of(operation: Batch, live: Sequence[Live]) -> tuple[list[tuple[Live, int]], Live | None]:
+    """The sequences of a batch, each with its token, and the one that is released or None.
+
+    >>> batch_of(Batch((0, 4, 2), (7, 8), released=1), ["a", "b", "c", "d"])
+    ([('a', 7), ('c', 8)], 'b')
+    """
+    if not live or not operation.tokens:
+        return [], None
+    places = dict.fromkeys(index % len(live) for index in operation.sequences)
+    appended = [(live[place], token) for place, token in zip(places, cycle(operation.tokens), strict=False)]
+    leaves = None if operation.released is None else operation.released % len(live)
+    return appended, None if leaves is None or leaves in places or not places else live[leaves]
 
 
 @dataclass
@@ -68,6 +88,8 @@ class History:
                 self._release(self.live[-1])
             case Reorder(parents):
                 self._reorder(parents)
+            case Batch():
+                self._batch(operation)
             case _:
                 sequence = self.target(operation)
                 if sequence is not None:
@@ -97,6 +119,13 @@ class History:
             case LateWrite(_, _, prompt):
                 self._release(sequence)
                 self._create(prompt, "")
+
+    def _batch(self, operation: Batch) -> None:
+        appended, released = batch_of(operation, self.live)
+        for sequence, token in appended:
+            sequence.tokens += (token,)
+        if released:
+            self._release(released)
 
     def _create(self, tokens: Tokens, namespace: str) -> None:
         self.live.append(LiveSequence(self.created, tokens, namespace))

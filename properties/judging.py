@@ -5,8 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from tokenlaw.properties import words
+from tokenlaw.properties.full_pool import last_line
 from tokenlaw.properties.running import Outcome, Violation
 from tokenlaw.properties.trace import Trace, to_data
+from tokenlaw.spec.capabilities import needed
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
 Describe = Callable[[Check, Violation, Trace], str]
@@ -87,8 +89,8 @@ def judge(checks: Sequence[Check], capabilities: frozenset[str], judgement: Judg
 def _judge_one(check: Check, capabilities: frozenset[str], judgement: Judgement) -> Evidence:
     missing = check.needs - capabilities
     if missing:
-        return Evidence(check, Verdict.NOT_SUPPORTED, message=f"needs {', '.join(sorted(missing))}")
-    exercised = {event: judgement.exercised[event] for event in check.exercised_by}
+        return Evidence(check, Verdict.NOT_SUPPORTED, message=needed(check.contract, missing))
+    exercised = {event: judgement.exercised[event] for event in check.events(capabilities)}
     finding = judgement.findings.get(check.id)
     if finding is not None:
         return refutation(check, finding, exercised, judgement.describe)
@@ -133,7 +135,6 @@ def _caveat(evidence: Finding | Crash) -> str:
 def _with_crash(evidence: Evidence, crash: Crash, tell: Callable[[Trace], str], whole: bool) -> Evidence:
     """Evidence of an unknown verdict, with the crash in full or only its last line."""
     if not whole:
-        last = crash.traceback.strip().splitlines()[-1] if crash.traceback.strip() else "a crash"
-        return replace(evidence, message=f"the target crashed: {last}")
+        return replace(evidence, message=f"the target crashed: {last_line(crash.traceback)}")
     message = f"the target crashed:\n{crash.traceback}\n{tell(crash.trace)}{_caveat(crash)}"
     return replace(evidence, message=message, counterexample=to_data(crash.trace))

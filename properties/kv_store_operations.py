@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from tokenlaw.properties.full_pool import hint
 from tokenlaw.properties.kv_store_checks import (
     ATOMIC,
     ATTENTION,
@@ -82,6 +83,9 @@ class Operations:
         except OutOfBlocks:
             self._refused(0)
             return
+        except Exception as error:
+            hint(error)
+            raise
         self.exercised["new"] += 1
         self.exercised["slot reuse"] += bool(self.freed)
         sequence = self.store.admit(number, handle)
@@ -108,6 +112,9 @@ class Operations:
         except OutOfBlocks:
             self._refused(sequence.length + tokens, sequence)
             return False
+        except Exception as error:
+            hint(error)
+            raise
         sequence.hold(torch.cat([sequence.content, numbers], dim=3))
         self.store.remember_room()
         return True
@@ -134,6 +141,9 @@ class Operations:
         except OutOfBlocks:
             self._refused(parent.length)
             return
+        except Exception as error:
+            hint(error)
+            raise
         self.exercised["fork"] += 1
         self.store.admit(number, handle, parent)
         self.store.verify({number: CONTENT}, BYSTANDERS)

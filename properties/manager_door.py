@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from operator import index
 from typing import Any, NoReturn
 
+from tokenlaw.properties.full_pool import hint
 from tokenlaw.spec.contracts import DEVICE, HOST, BlockCopy, OutOfBlocks
 
 _SHOWN_LINES = 20
@@ -68,6 +69,7 @@ class Door:
         except OutOfBlocks:
             raise
         except Exception as error:
+            hint(error)
             _crash(error)
 
     def raises(self, method: str, *arguments: Any) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tokenlaw.properties.scene import NAMESPACES, VOCABULARY, Phrase, Scene, needing
-from tokenlaw.properties.trace import Append, Fork, Free, New, Operation, Rollback
+from tokenlaw.properties.trace import Append, Batch, Fork, Free, New, Operation, Rollback
 
 _CROWD = 5
 
@@ -87,6 +87,18 @@ def fork_and_diverge(scene: Scene) -> Iterator[Operation]:
         yield Append(*sides[1])
 
 
+def batch_step(scene: Scene) -> Iterator[Operation]:
+    """Two forked pairs; one side of each goes on in one step, in which another sequence may leave."""
+    sides = []
+    for _ in range(2):
+        yield New(scene.tokens(scene.dice.randint(1, 2 * scene.block - 1)))
+        parent = scene.last()
+        yield Fork(parent)
+        sides.append(scene.dice.sample((parent, scene.last()), 2))
+    leaving = scene.dice.choice((None, sides[0][1], sides[0][1], scene.pick()))
+    yield Batch((sides[0][0], sides[1][0]), scene.tokens(2), leaving)
+
+
 def fork_and_rewind(scene: Scene) -> Iterator[Operation]:
     """Fork, then roll one side back into what is shared and give it another token."""
     yield from scene.someone()
@@ -131,6 +143,7 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("cross two prefixes", cross_two_prefixes),
     Phrase("two namespaces", two_namespaces, needing("namespaces")),
     Phrase("fork and diverge", fork_and_diverge, needing("fork"), weight=4),
+    Phrase("batch step", batch_step, needing("fork"), weight=4),
     Phrase("fork and rewind", fork_and_rewind, needing("fork", "rollback")),
     Phrase("fork in a namespace", fork_in_a_namespace, needing("fork", "namespaces")),
     Phrase("share all and free one", share_all_and_free_one),

@@ -7,7 +7,17 @@ from typing import Any
 
 import msgspec
 
-from tokenlaw.properties.trace import Append, Free, LateWrite, New, Operation, Speculate, Tokens, Trace
+from tokenlaw.properties.trace import (
+    Append,
+    Batch,
+    Free,
+    LateWrite,
+    New,
+    Operation,
+    Speculate,
+    Tokens,
+    Trace,
+)
 
 # These never become empty: an empty prompt is no simpler one, and many engines refuse it.
 _TOKENS = ("tokens", "prompt", "drafts")
@@ -23,7 +33,7 @@ def size(trace: Trace) -> tuple[int, ...]:
     config = trace.config
     return (
         len(trace.operations),
-        sum(isinstance(operation, Speculate | LateWrite) for operation in trace.operations),
+        sum(isinstance(operation, Speculate | LateWrite | Batch) for operation in trace.operations),
         sum(map(len, tuples)),
         sum(abs(count) * 2 + (count < 0) for count in counts),
         sum(map(sum, tuples)),
@@ -124,6 +134,10 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
             yield Append(sequence, drafts[:accepted])
         case LateWrite(sequence):
             yield Free(sequence)
+        case Batch(sequences, tokens, released) if sequences and tokens:
+            yield Append(sequences[0], tokens[:1])
+            if released is not None:
+                yield msgspec.structs.replace(operation, released=None)
     for name in filter(partial(hasattr, operation), (*_TUPLES, *_COUNTS)):
         value = getattr(operation, name)
         simpler = _smaller(value or 0) if name in _COUNTS else (*_shorter(value), *_smaller_tokens(value))

@@ -72,6 +72,7 @@ class Step:
     refused : whether a scheduling call raised `OutOfBlocks`.
     in_flight : whether `begin_step` was called in this operation.
     raised : whether a call that had to fail, or was allowed to, raised.
+    batching : whether copies and writes wait for further calls of the operation.
     """
 
     number: int
@@ -91,6 +92,7 @@ class Step:
     refused: bool = False
     raised: bool = False
     in_flight: bool = False
+    batching: bool = False
 
     def act_on(self, sequence: Tracked, first_block: int) -> None:
         """Make ``sequence`` the acting one, as it stands now."""

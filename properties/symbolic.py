@@ -122,6 +122,7 @@ class Memory:
         self.nodes: defaultdict[int, list[int]] = defaultdict(lambda: [NEVER_WRITTEN] * block_size)
         self.writers: defaultdict[int, list[int]] = defaultdict(lambda: [-1] * block_size)
         self.final: defaultdict[int, list[bool]] = defaultdict(lambda: [False] * block_size)
+        self._final_before: dict[int, list[bool]] = {}
 
     def write(self, block: int, offset: int, node: int, writer: int, final: bool) -> None:
         """Write one slot."""
@@ -130,14 +131,33 @@ class Memory:
         self.final[block][offset] = final
 
     def hand_out(self, block: int) -> None:
-        """Note that the block has a new owner: what it holds stays, but counts as unwritten."""
+        """Note that the block has a new owner: what it holds stays, but counts as unwritten.
+
+        Copies that still wait read it as it was before.
+        """
+        self._final_before.setdefault(block, self.final[block])
         self.final[block] = [False] * self._block_size
+
+    def copied(self, block: int) -> list[bool]:
+        """What `final` says for copies that are made now."""
+        return list(self._final_before.get(block, self.final[block]))
+
+    def receive(self, block: int, nodes: list[int], writers: list[int], final: list[bool]) -> None:
+        """Take over the content of another block."""
+        self.nodes[block], self.writers[block], self.final[block] = nodes, writers, final
+        self._final_before.pop(block, None)
+
+    def drained(self) -> None:
+        """Note that no copy waits any more."""
+        self._final_before.clear()
 
 
 def apply_copies(memories: dict[str, Memory], copies: Iterable[BlockCopy]) -> None:
     """Copy whole blocks between tiers, in the order given; ``memories`` is keyed by tier."""
     for copy in copies:
-        source, destination = memories[copy.source_tier], memories[copy.destination_tier]
-        destination.nodes[copy.destination] = list(source.nodes[copy.source])
-        destination.writers[copy.destination] = list(source.writers[copy.source])
-        destination.final[copy.destination] = list(source.final[copy.source])
+        source, block = memories[copy.source_tier], copy.source
+        memories[copy.destination_tier].receive(
+            copy.destination, list(source.nodes[block]), list(source.writers[block]), source.copied(block)
+        )
+    for memory in memories.values():
+        memory.drained()

@@ -136,6 +136,18 @@ class LateWrite(msgspec.Struct, frozen=True, tag_field="op", tag="late_write"):
     prompt: Tokens
 
 
+class Batch(msgspec.Struct, frozen=True, tag_field="op", tag="batch"):
+    """One step of a batch: append a token to each of these live sequences (indices modulo their number,
+    repeats dropped; ``tokens`` are dealt round), and only then apply the copies of all, write and commit.
+
+    ``released`` is freed after the first append, unless it is None or one of the batch.
+    """
+
+    sequences: tuple[int, ...]
+    tokens: Tokens
+    released: int | None = None
+
+
 class Overflow(msgspec.Struct, frozen=True, tag_field="op", tag="overflow"):
     """Append ``count`` tokens beyond the room that was reserved, without reserving: must raise."""
 
@@ -165,6 +177,7 @@ Operation = (
     | Reorder
     | Weights
     | LateWrite
+    | Batch
     | Overflow
     | Attend
 )

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from tokenlaw.properties.history import History
+from tokenlaw.properties.history import History, batch_of
 from tokenlaw.properties.running import Violation
 from tokenlaw.properties.trace import (
     Abort,
     Append,
     Attend,
+    Batch,
     Evict,
     Fork,
     Free,
@@ -124,6 +125,8 @@ def _line(operation: Operation, history: History) -> str:
             line = _reorder(parents, history)
         case Attend(indices):
             line = _attend(indices, history)
+        case Batch():
+            line = _batch(operation, history)
         case _:
             line = f"{type(operation).__name__}: no sequence to act on"
     return line
@@ -158,6 +161,14 @@ def _act(operation: Operation, number: int, created: int) -> str:
         case _:
             raise TypeError(f"not an operation on a sequence: {operation!r}")
     return line
+
+
+def _batch(operation: Batch, history: History) -> str:
+    appended, released = batch_of(operation, history.live)
+    parts = [f"append token {token} to sequence {sequence.number}" for sequence, token in appended]
+    if released:
+        parts.insert(1, f"free sequence {released.number}")
+    return f"one step: {'; '.join(parts)}; then copy and write" if parts else "one step: nothing to append to"
 
 
 def _attend(indices: Sequence[int], history: History) -> str:

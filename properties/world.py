@@ -110,7 +110,9 @@ class World:
 
     def names_of_holders(self, block: int) -> str:
         """Numbers of the live sequences whose tables hold the block, for messages."""
-        return ", ".join(str(sequence.number) for sequence in self.live if block in sequence.table) or "none"
+        held = {sequence.number: sequence.table.count(block) for sequence in self.live}
+        names = (f"{one} ({n} times)" if n > 1 else str(one) for one, n in held.items() if n)
+        return ", ".join(names) or "none"
 
     def content(self, block: int, offset: int) -> str:
         """What a slot holds, in words."""
@@ -180,7 +182,9 @@ class World:
         """Drain the pending copies and apply them."""
         step.copies = self.door.pending_copies()
         if not step.copies:
+            self.device.drained()
             return
+        self.exercised["several copies"] += len(step.copies) > 1
         self.judge(Moment.COPYING, step)
         apply_copies(self.memories, step.copies)
         for copy in step.copies:

@@ -1,7 +1,7 @@
 """Which optional capabilities exist, and how they are declared and probed."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tokenlaw.spec.contracts import (
@@ -62,6 +62,8 @@ MANDATORY_MEMBERS: Mapping[str, tuple[str, ...]] = {
     PAGED_ATTENTION: ("attend",),
 }
 
+ATTRIBUTES = frozenset({"window"})
+"""Members that are read, not called; every other one is absent unless it can be called."""
 
 PROBED_KEYWORDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     BLOCK_MANAGER: (("namespaces", "allocate", "namespace"),),
@@ -79,7 +81,7 @@ PROBED_KEYWORDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
 
 def check_mandatory(contract: str, built: Any, source: str) -> None:
     """Raise `ContractError` unless the object has every mandatory member of the contract."""
-    missing = [name for name in MANDATORY_MEMBERS[contract] if not callable(getattr(built, name, None))]
+    missing = missing_members(MANDATORY_MEMBERS[contract], built)
     if missing:
         raise ContractError(
             f"{source}: the {contract} factory returned {type(built).__name__}, which lacks "
@@ -87,12 +89,42 @@ def check_mandatory(contract: str, built: Any, source: str) -> None:
         )
 
 
+def missing_members(members: Iterable[str], built: Any) -> list[str]:
+    """Those of the members that the object lacks; a method that is None, or can't be called, is lacking."""
+    return [
+        name
+        for name in members
+        if not (hasattr(built, name) if name in ATTRIBUTES else callable(getattr(built, name, None)))
+    ]
+
+
+def needed(contract: str, missing: Iterable[str]) -> str:
+    """What a check lacks and how it could be given, for the message of one that isn't supported.
+
+    >>> needed(PAGED_ATTENTION, {"merge", "gqa"})
+    'needs gqa (declare it in Implementation.capabilities), merge (method merge)'
+    """
+    return f"needs {', '.join(f'{one} ({_source(contract, one)})' for one in sorted(missing))}"
+
+
+def _source(contract: str, capability: str) -> str:
+    """Where a capability is looked for."""
+    members = CAPABILITY_MEMBERS[contract].get(capability)
+    keywords = [f"{word} of {where}" for name, where, word in PROBED_KEYWORDS[contract] if name == capability]
+    if keywords:
+        return f"keyword {keywords[0]}"
+    if not members:
+        return "declare it in Implementation.capabilities"
+    kind = "attribute" if ATTRIBUTES.issuperset(members) else "method"
+    return f"{kind} {members[0]}" if len(members) == 1 else f"{kind}s {' and '.join(members)}"
+
+
 def probe_capabilities(contract: str, built: Any) -> frozenset[str]:
     """Capabilities that the object shows by its members and by the keywords of its methods."""
     by_member = {
         capability
         for capability, members in CAPABILITY_MEMBERS[contract].items()
-        if members and all(hasattr(built, member) for member in members)
+        if members and not missing_members(members, built)
     }
     by_keyword = {
         capability
@@ -108,8 +140,10 @@ def effective_capabilities(implementation: Implementation, contract: str, built:
     Raises
     ------
     ContractError
-        A mandatory member is missing, a declared capability is unknown, or its members are absent.
+        A mandatory member is missing, a declared capability is unknown, its members are absent, or
+        capabilities are declared for a contract that has no factory.
     """
+    _refuse_stray(implementation)
     check_mandatory(contract, built, implementation.name)
     declared = implementation.capabilities.get(contract)
     if declared is None:
@@ -121,10 +155,20 @@ def effective_capabilities(implementation: Implementation, contract: str, built:
             raise ContractError(
                 f"{implementation.name}: unknown {contract} capability {capability!r}; known: {known}"
             )
-        missing = [member for member in members if not hasattr(built, member)]
+        missing = missing_members(members, built)
         if missing:
             raise ContractError(
                 f"{implementation.name}: declares {contract} capability {capability!r} but "
                 f"{type(built).__name__} lacks {', '.join(missing)}"
             )
     return declared
+
+
+def _refuse_stray(implementation: Implementation) -> None:
+    stray = [name for name in implementation.capabilities if name not in implementation.factories]
+    if stray:
+        offered = ", ".join(map(repr, implementation.factories)) or "nothing"
+        raise ContractError(
+            f"{implementation.name}: declares capabilities for {', '.join(map(repr, stray))}, "
+            f"for which it has no factory; it has factories for {offered}"
+        )

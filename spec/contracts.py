@@ -186,6 +186,9 @@ class PagedAttention(Protocol):
         ``strided``: caches may be views with any stride. ``bitwise``: outputs do not depend, in any bit,
         on where blocks lie.
         ``merge``: ``merge(outputs, lses) -> (output, lse)`` merges partial states stacked in dimension 0.
+
+    Attribute ``scores_in_input_dtype`` (bool, default False): scores are taken to be kept in float32; an
+    engine that stores scores in the dtype of the query declares it, and gets the wider bound that follows.
     """
 
     def attend(

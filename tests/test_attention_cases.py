@@ -16,9 +16,9 @@ from tokenlaw.properties.attention_cases import (
     to_data,
 )
 from tokenlaw.properties.attention_checks import ATTENTION_CHECKS
+from tokenlaw.properties.attention_findings import Difference, compare
 from tokenlaw.properties.attention_shrinking import MAX_TRIALS, shrink
 from tokenlaw.properties.attention_strategies import Dimensions, Scope, basic_cases, cases
-from tokenlaw.properties.attention_subject import compare
 from tokenlaw.properties.attention_tensors import make_call
 from tokenlaw.properties.trace import TraceError
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
@@ -154,11 +154,8 @@ def test_compare_measures_in_bounds_and_names_the_place():
     wanted, bound = torch.zeros(2, 1, 3, 4).double(), torch.full((2, 1, 3, 4), 0.5).double()
     found = wanted.clone()
     found[1, 0, 2, 3] = 2.0
-    ratio, text = compare("output", found, wanted, bound)
-    assert ratio == 4.0
-    assert text.startswith(
-        "output at row 1, query 0, head 2, channel 3: expected 0, found 2; error 2, bound 0.5"
-    )
+    place = "output of row 1, query 0, head 2, channel 3"
+    assert compare("output", found, wanted, bound) == Difference(4.0, place, 0.0, 2.0, 2.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -173,11 +170,17 @@ def test_compare_measures_in_bounds_and_names_the_place():
 )
 def test_compare_treats_infinity_and_nan(found, wanted, bound, ratio):
     tensors = [torch.tensor([number]).double() for number in (found, wanted, bound)]
-    assert compare("lse", *tensors)[0] == ratio
+    assert compare("lse", *tensors).ratio == ratio
 
 
 def test_description_says_what_is_special():
-    text = describe(replace(BUSY, window=3, poison="nan", poison_in="values"))
-    for part in ("lengths [11, 5, 9]", "window 3", "nan in unreadable slots of values", "unused garbage"):
+    text = describe(replace(BUSY, window=3, poison="nan", poison_in="values", data="mean"))
+    for part in (
+        "lengths [11, 5, 9]",
+        "window 3",
+        "nan in unreadable slots of values",
+        "unused table entries hold random blocks",
+        "keys and values have a large mean",
+    ):
         assert part in text
     assert "softcap" not in text

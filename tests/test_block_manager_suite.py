@@ -9,9 +9,10 @@ from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.announcing import listening
 from tokenlaw.properties.block_manager_run import run_trace
 from tokenlaw.properties.block_manager_suite import BlockManagerSuite
+from tokenlaw.properties.full_pool import HINT
 from tokenlaw.properties.running import PROFILES, Profile
 from tokenlaw.properties.suites import suites
-from tokenlaw.properties.trace import Fork, Free, New, Trace, TraceError, to_data
+from tokenlaw.properties.trace import Append, Fork, Free, New, Trace, TraceError, to_data
 from tokenlaw.spec.contracts import BLOCK_MANAGER, CONTRACTS, KV_STORE, ContractError, Implementation
 from tokenlaw.spec.verdicts import Verdict
 
@@ -144,11 +145,27 @@ def test_replay_of_a_crash_is_unknown():
     assert evidence["kv/content"].counterexample == to_data(FORKED)
 
 
+def test_an_error_of_its_own_for_a_full_pool_gets_a_hint():
+    class PoolFullError(Exception):
+        """What this engine raises."""
+
+    class RefusesInItsOwnWay(PagedBlockManager):
+        def append(self, sequence, tokens):
+            raise PoolFullError("no block left")
+
+    trace = Trace((New((1,)), Append(0, (2,))))
+    first, second = list(replayed(implementation(RefusesInItsOwnWay), trace).values())[:2]
+    assert "no block left\nif this means that the pool is full, raise tokenlaw.OutOfBlocks\n" in first.message
+    assert second.message.startswith("the target crashed: ")
+    assert second.message.endswith("PoolFullError: no block left")
+    assert HINT not in replayed(implementation(Raises), Trace((New((1,)), Free(0))))["kv/content"].message
+
+
 def test_what_needs_an_absent_capability_is_not_supported():
     evidence = audited(implementation(PagedBlockManager, ()), Profile("short", 20, 20, 60.0))
     verdicts = {one.check.id: one for one in evidence}
     assert verdicts["kv/rollback"].verdict is Verdict.NOT_SUPPORTED
-    assert verdicts["kv/rollback"].message == "needs rollback"
+    assert verdicts["kv/rollback"].message == "needs rollback (method rollback)"
 
 
 def test_an_implementation_without_block_manager_is_refused():

@@ -39,6 +39,7 @@ def test_an_audit_that_holds(capsys: pytest.CaptureFixture[str]) -> None:
     assert output.err == ""
     lines = output.out.splitlines()
     assert lines[0] == f"tokenlaw {tokenlaw.__version__}: auditing fake_targets:Manager, profile dev, seed 0"
+    assert lines[-4].startswith("not supported for lack of: fork (see `tokenlaw.spec.contracts`")
     assert lines[-2] == "fake_targets:Manager 7.5: holds (1 holds, 1 not supported), profile dev, seed 0"
     assert lines[-1] == "repeat: tokenlaw audit fake_targets:Manager --profile dev --seed 0"
     assert list(Path.cwd().iterdir()) == []
@@ -63,6 +64,14 @@ def test_a_refuted_audit_writes_everything_and_its_counterexample_replays(
     assert ElementTree.parse("r.xml").getroot().get("failures") == "1"
     assert main(["replay", str(saved), "--target", "fake_targets:Refuted"]) == 1
     assert "refuted: fake/content" in capsys.readouterr().out
+
+
+def test_a_replay_names_the_target_as_it_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "fake_targets:NAMED"]) == 1
+    saved = ".tokenlaw/counterexamples/named/fake-content.json"
+    lines = capsys.readouterr().out.splitlines()
+    assert f"replay: tokenlaw replay {saved} --target fake_targets:NAMED" in lines
+    assert main(["replay", saved, "--target", "fake_targets:NAMED"]) == 1
 
 
 @pytest.mark.parametrize("name", ["NotExercised", "Dying"])
@@ -106,7 +115,7 @@ def test_bad_use_is_one_line_and_status_3(
 def test_bad_use_that_the_child_finds_writes_no_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "fake_targets:Manager", "--only", "zzz", "--json", "r.json"]) == 3
     message = "--only 'zzz' matches no check; known: fake/content, fake/forks, store/content"
-    assert capsys.readouterr().err == f"tokenlaw: {message}\n"
+    assert capsys.readouterr() == ("", f"tokenlaw: {message}\n")
     assert list(Path.cwd().iterdir()) == []
 
 

@@ -18,6 +18,7 @@ from support.broken_stores import (
     WritesNeighbour,
 )
 from support.list_store import ALL, CONFIG, ListStore, append, audit, implementation, new, run
+from tokenlaw.properties.full_pool import HINT
 from tokenlaw.properties.kv_store_payload import Payload, scattered
 from tokenlaw.properties.kv_store_run import needed_capabilities, run_trace
 from tokenlaw.properties.kv_store_strategy import kv_store_traces
@@ -119,6 +120,16 @@ def test_an_exception_that_the_contract_does_not_allow_is_a_crash() -> None:
     assert outcome.crash is not None
     assert "on fire" in outcome.crash
     assert outcome.violations == []
+
+
+@pytest.mark.parametrize("method", ["allocate", "append", "reserve", "fork", "free"])
+def test_an_error_of_a_scheduling_call_gets_a_hint(method: str) -> None:
+    def fail(self: ListStore, *_: object) -> None:
+        raise RuntimeError("no room")
+
+    outcome = run(type("Crashes", (ListStore,), {method: fail}), new(1), Fork(0), Free(0))
+    assert outcome.crash is not None
+    assert outcome.crash.rstrip().endswith("no room" if method == "free" else f"no room\n{HINT}")
 
 
 def test_payload_numbers_are_distinct_exact_and_traceable() -> None:

@@ -41,7 +41,7 @@ def audit_here(target: str, **options: Any) -> Report:
     options["contracts"] = tuple(options["contracts"])
     session = Session(Request(target, "", registry=FAKES, **options))
     evidence = tuple(session.run(runner.ignore, lambda _: None))
-    described = Target(session.name, session.version)
+    described = Target(session.name, session.version, typed=target)
     return Report(
         described, evidence, options["profile"], options["seed"], {}, f"repeat {options['contracts']}"
     )
@@ -92,6 +92,11 @@ def test_a_refuted_check_fails_with_its_message_and_a_missing_contract_is_skippe
         ]
     )
     assert "Traceback" not in result.stdout.str()
+
+
+def test_a_replay_names_the_target_as_it_was_typed(project: pytest.Pytester) -> None:
+    result = project.runpytest_inprocess("--tokenlaw-target=fake_targets:NAMED")
+    result.stdout.fnmatch_lines(["replay: tokenlaw replay .tokenlaw/* --target fake_targets:NAMED"])
 
 
 def test_what_was_not_decided_fails_and_the_audit_runs_once(

@@ -120,6 +120,13 @@ def test_broken_manager_is_refuted(
     assert {violation.check for violation in muted.violations} == {check}
 
 
+def test_a_table_that_holds_a_block_twice_is_told_so() -> None:
+    outcome = run(NamesABlockTwice, (New((1, 2, 3, 4, 5)),), CacheConfig())
+    found = {violation.check: violation for violation in outcome.violations}
+    assert found["kv/write-shared"].found == "held by sequences: 0 (2 times)"
+    assert found["kv/refcount"].expected.endswith(", held by sequences: 0 (2 times)")
+
+
 def test_every_rule_has_a_negative_control() -> None:
     assert {check.id for check in BLOCK_MANAGER_CHECKS} == {check for check, *_ in BROKEN}
 

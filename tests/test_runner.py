@@ -171,6 +171,15 @@ def test_bad_use_arrives_as_one_line() -> None:
         run("interrupted_factory")
 
 
+def test_an_object_instead_of_a_name_is_bad_use() -> None:
+    with pytest.raises(
+        BadUse, match="audit takes the name of a target .* not the class Path; for an object use"
+    ):
+        audit(Path)
+    with pytest.raises(BadUse, match="replay takes the name of a target .* not a int; for an object use"):
+        replay({}, 3)
+
+
 def test_a_replay_names_its_file_and_its_command() -> None:
     data = {"schema": "tokenlaw.trace/1", "contract": BLOCK_MANAGER, "operations": [{"op": "reset"}]}
     report = replay(data, "fake_targets:Manager", source="saved.json", registry="fake_suites:suites")

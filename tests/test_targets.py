@@ -1,5 +1,6 @@
 """From the name of a target to an implementation, and from a request to a session; all in this process."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,20 @@ import pytest
 from tokenlaw.errors import BadUse, LacksContract
 from tokenlaw.protocol import Request
 from tokenlaw.session import Session, readable
-from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
-from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, CacheConfig
+from tokenlaw.spec.capabilities import (
+    CAPABILITY_MEMBERS,
+    effective_capabilities,
+    needed,
+    probe_capabilities,
+)
+from tokenlaw.spec.contracts import (
+    BLOCK_MANAGER,
+    KV_STORE,
+    PAGED_ATTENTION,
+    CacheConfig,
+    ContractError,
+    Implementation,
+)
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 from tokenlaw.targets import adapters, build_once, resolve
 
@@ -43,6 +56,39 @@ def test_a_plain_factory_shows_its_contract(attribute: str, contract: str) -> No
     assert capabilities <= CAPABILITY_MEMBERS[contract].keys()
 
 
+def test_a_method_that_is_none_shows_no_capability_and_an_attribute_may_be_none() -> None:
+    manager = resolve("fake_targets:Forking").factories[BLOCK_MANAGER](CacheConfig())
+    manager.commit = manager.window = None
+    assert probe_capabilities(BLOCK_MANAGER, manager) == {"fork", "window"}
+    claimed = Implementation("x", "1", {BLOCK_MANAGER: type(manager)}, {BLOCK_MANAGER: frozenset({"commit"})})
+    with pytest.raises(ContractError, match="'commit' but Forking lacks commit"):
+        effective_capabilities(claimed, BLOCK_MANAGER, manager)
+
+
+@pytest.mark.parametrize(
+    ("contract", "capability", "message"),
+    [
+        (BLOCK_MANAGER, "swap", "needs swap (methods swap_out and swap_in)"),
+        (BLOCK_MANAGER, "window", "needs window (attribute window)"),
+        (BLOCK_MANAGER, "namespaces", "needs namespaces (keyword namespace of allocate)"),
+        (PAGED_ATTENTION, "poison", "needs poison (declare it in Implementation.capabilities)"),
+    ],
+)
+def test_what_a_check_needs_comes_with_how_to_give_it(contract: str, capability: str, message: str) -> None:
+    assert needed(contract, {capability}) == message
+
+
+def test_a_folder_is_no_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "folder_of_things").mkdir()
+    (tmp_path / "module_of_things.py").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadUse, match="unknown target 'folder_of_things'"):
+        resolve("folder_of_things")
+    with pytest.raises(BadUse, match="write module_of_things:ATTRIBUTE"):
+        resolve("module_of_things")
+    assert "module_of_things" not in sys.modules
+
+
 def test_a_factory_gets_the_configuration() -> None:
     built = resolve("fake_targets:Manager").factories[BLOCK_MANAGER](CacheConfig(block_size=7))
     assert built.config.block_size == 7
@@ -72,6 +118,14 @@ def test_the_working_directory_is_searched(tmp_path: Path, monkeypatch: pytest.M
             "fake_targets:wrong_factory",
             "the factory returned dict, which fulfils no contract (block-manager: allocate",
         ),
+        (
+            "fake_targets:Nearly",
+            "fulfils no contract (the closest is block-manager, of which it lacks block_table, num_free_blocks)",
+        ),
+        ("fake_targets", "fake_targets is a module: write fake_targets:ATTRIBUTE"),
+        ("broken_module", "broken_module is a module: write broken_module:ATTRIBUTE"),
+        ("json.decoder", "json.decoder is a module"),
+        ("fake_targets.Manager", "unknown target 'fake_targets.Manager'"),
         ("fake_targets:raising_factory", "its factory raised ValueError: no device"),
         ("fake_targets:unspeakable_factory", "its factory raised Unspeakable (its message can't be shown"),
         ("fake_targets:unreadable.attribute", "looking for unreadable.attribute raised RuntimeError: no"),
@@ -89,6 +143,12 @@ def test_a_target_that_cannot_be_used_is_one_line(target: str, message: str) -> 
     ("target", "options", "message"),
     [
         ("LYING", {}, "declares block-manager capability 'fork' but Manager lacks fork"),
+        (
+            "STRAY",
+            {},
+            "stray: declares capabilities for 'kv-stor', for which it has no factory; it has factories for "
+            "'kv-store'",
+        ),
         ("STORE_ONLY", {"only": "fake/*"}, "matches no check of kv-store"),
         ("STORE_ONLY", {"contracts": (BLOCK_MANAGER,)}, "fulfils kv-store, not block-manager"),
         ("BOTH", {"contracts": ("kv-stor",)}, "unknown contract 'kv-stor'; did you mean 'kv-store'?"),

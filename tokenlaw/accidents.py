@@ -1,5 +1,7 @@
 """Accidents: whose fault an exception is, and what it says about checks that couldn't be decided."""
 
+# ruff: noqa: PLC0415 - capabilities need torch, the runner's process does without
+
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -49,7 +51,9 @@ def undecided(
             found = kept[check.id]
             yield replace(found, message=f"{found.message}\nlater in the run: {brief}")
         elif missing := check.needs - offered:
-            yield Evidence(check, Verdict.NOT_SUPPORTED, message=f"needs {', '.join(sorted(missing))}")
+            from tokenlaw.spec.capabilities import needed
+
+            yield Evidence(check, Verdict.NOT_SUPPORTED, message=needed(check.contract, missing))
         elif first:
             yield Evidence(check, Verdict.UNKNOWN, message=f"{brief} (see {first})")
         else:

@@ -84,10 +84,16 @@ def audit(
     if json is not None and junit is not None and json.resolve() == junit.resolve():
         raise BadUse(f"--json and --junit both name {json}; name two files")
     saving.require_folder(counterexamples)
-    print(f"tokenlaw {__version__}: auditing {one_line(target)}, profile {profile}, seed {seed}", flush=True)
+    heading = f"tokenlaw {__version__}: auditing {one_line(target)}, profile {profile}, seed {seed}"
     with terminal.progress() as progress:
         report = run_audit(
-            target, profile=profile, seed=seed, only=only, contracts=contract or None, progress=progress
+            target,
+            profile=profile,
+            seed=seed,
+            only=only,
+            contracts=contract or None,
+            progress=progress,
+            resolved=lambda: print(heading, flush=True),
         )
     saved = saving.save(report, counterexamples)
     if json is not None:

@@ -124,7 +124,7 @@ def _explanation(row: "Evidence", report: "Report") -> str:
     from tokenlaw.text import printable
 
     lines = [f"{row.verdict}: {row.check.id}", row.message.rstrip()]
-    lines += told(save(report).get(row.check.id), report.target.name)
+    lines += told(save(report).get(row.check.id), report.target.address)
     return printable("\n".join([*lines, f"repeat: {report.command}"]))
 
 

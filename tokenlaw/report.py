@@ -24,12 +24,21 @@ FAILED = (Verdict.REFUTED, Verdict.UNKNOWN, Verdict.NOT_EXERCISED)
 
 @dataclass(frozen=True)
 class Target:
-    """What was audited: its contracts, and the capabilities of those that were run."""
+    """What was audited: its contracts, and the capabilities of those that were run.
+
+    ``typed`` is how the user called it, where that isn't its name: ``module:attribute``.
+    """
 
     name: str
     version: str
     contracts: tuple[str, ...] = ()
     capabilities: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    typed: str = ""
+
+    @property
+    def address(self) -> str:
+        """What a command line calls the target."""
+        return self.typed or self.name
 
 
 @dataclass(frozen=True)
@@ -67,6 +76,13 @@ class Report:
     def with_verdict(self, *verdicts: Verdict) -> list[Evidence]:
         """The evidence that has one of these verdicts."""
         return [row for row in self.evidence if row.verdict in verdicts]
+
+    def lacking(self) -> list[str]:
+        """Capabilities for lack of which checks aren't supported, sorted."""
+        offered, lacking = self.target.capabilities, set[str]()
+        for row in self.with_verdict(Verdict.NOT_SUPPORTED):
+            lacking |= row.check.needs.difference(offered.get(row.check.contract, ()))
+        return sorted(lacking)
 
     def summary(self) -> str:
         """One line: target, verdict, and how many checks had which verdict.

@@ -40,6 +40,10 @@ def ignore(what: str, done: int, total: int) -> None:
     """The progress callback of those who don't want to know."""
 
 
+def _nothing() -> None:
+    pass
+
+
 def audit(
     target: str,
     *,
@@ -48,6 +52,7 @@ def audit(
     only: str = "*",
     contracts: Sequence[str] | None = None,
     progress: Progress = ignore,
+    resolved: Callable[[], Any] = _nothing,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     registry: str = REGISTRY,
 ) -> Report:
@@ -61,16 +66,18 @@ def audit(
     only : glob over check ids.
     contracts : those to audit; all that the target fulfils by default.
     progress : called as ``progress(what, done, total)``.
+    resolved : called once the target is loaded and built, before its first check.
     limits : when a child process is given up.
     registry : ``module:callable`` that returns the suites.
 
     Raises
     ------
     BadUse
-        The target can't be loaded, or nothing matches what was asked for.
+        The target can't be loaded or isn't a name, or nothing matches what was asked for.
     ToolFault
         tokenlaw itself failed.
     """
+    _require_name(target, "audit")
     request = Request(
         target=target,
         profile=profile,
@@ -80,7 +87,18 @@ def audit(
         limits=limits,
         registry=registry,
     )
-    return _report(request, progress)
+    return _report(request, progress, resolved)
+
+
+def _require_name(target: object, function: str) -> None:
+    """Raise `BadUse` for an object: a child process couldn't find it."""
+    if isinstance(target, str):
+        return
+    found = f"the class {target.__name__}" if isinstance(target, type) else f"a {type(target).__name__}"
+    raise BadUse(
+        f"{function} takes the name of a target ('reference', 'module:attribute'), not {found}; "
+        "for an object use check_block_manager, check_kv_store or check_paged_attention"
+    )
 
 
 def require_usable(target: str, *, profile: str, only: str, registry: str = REGISTRY) -> None:
@@ -106,13 +124,14 @@ def replay(
     ToolFault
         tokenlaw itself failed.
     """
+    _require_name(target, "replay")
     request = Request(target, replay=data, replay_source=source, limits=limits, registry=registry)
     return _report(request, ignore)
 
 
-def _report(request: Request, progress: Progress) -> Report:
+def _report(request: Request, progress: Progress, resolved: Callable[[], Any] = _nothing) -> Report:
     started = time.monotonic()
-    first = _Conversation(progress).hold(request)
+    first = _Conversation(progress, resolved).hold(request)
     conversations = [first]
     if first.described is not None:
         for contract in first.described.to_run[1:]:
@@ -126,6 +145,7 @@ def _report(request: Request, progress: Progress) -> Report:
             described.version,
             described.contracts,
             {plan.contract: plan.capabilities for plan in planned},
+            typed=request.target,
         ),
         evidence=tuple(row for conversation in conversations for row in conversation.evidence),
         profile=request.profile,
@@ -139,8 +159,8 @@ def _report(request: Request, progress: Progress) -> Report:
 class _Conversation:
     """What one child process said, and how it ended."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self, progress: Progress, resolved: Callable[[], Any] = _nothing) -> None:
+        self._progress, self._resolved = progress, resolved
         self.described: Described | None = None
         self.planned: Planned | None = None
         self.evidence: list[Evidence] = []
@@ -167,6 +187,7 @@ class _Conversation:
         match event:
             case Described():
                 self.described = event
+                self._resolved()
             case Planned():
                 self.planned = event
                 self._contract = event.contract

@@ -5,12 +5,13 @@ import importlib.metadata
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from importlib.machinery import PathFinder
 from typing import Any
 
 from tokenlaw.checks import did_you_mean
 from tokenlaw.errors import BadUse, described
-from tokenlaw.spec.capabilities import MANDATORY_MEMBERS, effective_capabilities
+from tokenlaw.spec.capabilities import MANDATORY_MEMBERS, effective_capabilities, missing_members
 from tokenlaw.spec.contracts import (
     CONTRACTS,
     PAGED_ATTENTION,
@@ -49,11 +50,26 @@ def resolve(target: str) -> Implementation:
     location = known.get(target, target)
     module_name, colon, attribute = location.partition(":")
     if not colon:
+        if _is_module(target):
+            raise BadUse(f"{target} is a module: write {target}:ATTRIBUTE")
         raise BadUse(f"unknown target {target!r}; {did_you_mean(target, known)}, or give module:attribute")
     if not module_name or not attribute:
         raise BadUse(f"target {target!r}: write module:attribute, for example mycache:make_manager")
     found = _attribute(_module(target, module_name), target, attribute)
     return found if isinstance(found, Implementation) else from_factory(found, target)
+
+
+def _is_module(name: str) -> bool:
+    """Whether there is such a module, found without importing anything; a mere folder is none."""
+    path: Iterable[str] | None = [os.getcwd(), *sys.path]
+    parts = name.split(".")
+    found = None
+    for last, part in enumerate(parts, start=1):
+        found = PathFinder.find_spec(".".join(parts[:last]), path) if part.isidentifier() else None
+        if found is None:
+            return False
+        path = found.submodule_search_locations or ()
+    return found is not None and found.origin is not None
 
 
 def _module(target: str, name: str) -> Any:
@@ -97,9 +113,10 @@ def from_factory(factory: Any, target: str) -> Implementation:
     built = _call(target, "its factory", lambda: factory(*_arguments(factory)))
     contract = _call(target, _BUILT, lambda: guess_contract(built))
     if contract is None:
-        wanted = "; ".join(f"{name}: {', '.join(MANDATORY_MEMBERS[name])}" for name in CONTRACTS)
-        kind = type(built).__name__
-        raise BadUse(f"target {target!r}: the factory returned {kind}, which fulfils no contract ({wanted})")
+        raise BadUse(
+            f"target {target!r}: the factory returned {type(built).__name__}, which fulfils no contract "
+            f"({_shortcoming(built)})"
+        )
     module = sys.modules.get(getattr(factory, "__module__", ""))
     version = str(getattr(module, "__version__", "(no version)"))
 
@@ -123,11 +140,22 @@ def _arguments(factory: Callable[..., Any]) -> tuple[CacheConfig, ...]:
 def guess_contract(built: Any) -> str | None:
     """The first contract of which the object has all mandatory members, or None."""
     for contract in CONTRACTS:
-        if all(callable(getattr(built, name, None)) for name in MANDATORY_MEMBERS[contract]):
+        if not missing_members(MANDATORY_MEMBERS[contract], built):
             return contract
     return None
 
 
+def _shortcoming(built: Any) -> str:
+    """What the closest contract lacks; the members of all contracts where none is close."""
+    missing = {name: missing_members(MANDATORY_MEMBERS[name], built) for name in CONTRACTS}
+    shares = {name: len(missing[name]) / len(MANDATORY_MEMBERS[name]) for name in CONTRACTS}
+    closest = min(CONTRACTS, key=shares.__getitem__)
+    if shares[closest] <= _CLOSE:
+        return f"the closest is {closest}, of which it lacks {', '.join(missing[closest])}"
+    return "; ".join(f"{name}: {', '.join(MANDATORY_MEMBERS[name])}" for name in CONTRACTS)
+
+
+_CLOSE = 0.5  # share of a contract's members that a near miss may lack
 _BUILT = "what its factory built"
 
 

@@ -23,6 +23,10 @@ _STYLES = {
     Verdict.HOLDS: "green",
     Verdict.NOT_SUPPORTED: "dim",
 }
+_HOW = (
+    "see `tokenlaw.spec.contracts`: give the methods; what has none is declared, with all the others of its "
+    "contract, by Implementation(..., capabilities={...})"
+)
 _LINE_SECONDS = 10.0
 _WIDTH = 13  # of the longest verdict
 _TABLE_WIDTH = 100  # columns without which a table would cut verdicts and claims
@@ -77,7 +81,9 @@ def show(report: Report, saved: Mapping[str, Saved]) -> None:
             _say(_line(row), _STYLES[row.verdict])
     for row in report.evidence:
         if row.verdict not in (Verdict.HOLDS, Verdict.NOT_SUPPORTED):
-            _show_failure(row, report.target.name, saved)
+            _show_failure(row, report.target.address, saved)
+    if lacking := report.lacking():
+        _say(f"\nnot supported for lack of: {', '.join(lacking)} ({_HOW})")
     _say(f"\n{report.summary()}", _STYLES[report.verdict])
     _say(f"repeat: {report.command}")
 

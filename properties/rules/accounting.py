@@ -17,6 +17,7 @@ REFCOUNT = block_manager_check(
     "new",
     "free",
     needs=frozenset({"ref-counts"}),
+    exercised_with=(("fork", "fork"),),
 )
 
 PARTITION = block_manager_check(
@@ -56,7 +57,7 @@ def _refcount(world: World, blocks: Collection[int]) -> None:
             holders = world.names_of_holders(block)
             world.report(
                 REFCOUNT,
-                f"reference count {world.holders[block]} of block {block} (held by sequences: {holders})",
+                f"reference count {world.holders[block]} of block {block}, held by sequences: {holders}",
                 f"reference count {found}",
                 block=block,
             )

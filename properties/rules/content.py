@@ -12,6 +12,11 @@ CONTENT = block_manager_check(
     "Every live position reads back, through the block table, exactly what was written for it.",
     Severity.WRONG_CONTENT,
     "read back",
+    exercised_with=(
+        ("fork", "fork"),
+        ("rollback", "rollback into a full block"),
+        ("prefix-cache", "hit"),
+    ),
 )
 
 WINDOW = block_manager_check(

@@ -30,6 +30,7 @@ ROLLBACK = block_manager_check(
     "A rollback removes exactly the last tokens and the blocks that only they needed; too many is an error.",
     Severity.WRONG_CONTENT,
     "rollback",
+    "rollback into a full block",
     "bad rollback",
     needs=frozenset({"rollback"}),
 )

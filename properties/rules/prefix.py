@@ -16,6 +16,7 @@ CACHED_IMMUTABLE = block_manager_check(
     Severity.WRONG_CONTENT,
     "publish",
     needs=frozenset({"cached-keys"}),
+    exercised_with=(("evict", "eviction"),),
 )
 
 HIT = block_manager_check(

@@ -6,7 +6,7 @@ from collections import Counter
 
 from tokenlaw.properties.rules.rule import Rule, block_manager_check
 from tokenlaw.properties.step import Moment, Step
-from tokenlaw.properties.trace import SwapIn
+from tokenlaw.properties.trace import Batch, SwapIn
 from tokenlaw.properties.world import World
 from tokenlaw.spec.contracts import DEVICE, BlockCopy
 from tokenlaw.spec.verdicts import Severity
@@ -17,6 +17,7 @@ WRITE_SHARED = block_manager_check(
     "A block is written only while one table holds it and it can't be hit.",
     Severity.CROSS_SEQUENCE,
     "append",
+    exercised_with=(("fork", "divergence"),),
 )
 
 COPY_BUDGET = block_manager_check(
@@ -34,7 +35,7 @@ COPY_ORDER = block_manager_check(
     "K25",
     "A list of copies gives the same result in every order, unless copies_in_order is declared.",
     Severity.WRONG_CONTENT,
-    "copy",
+    "several copies",
     needs=frozenset({"copies"}),
 )
 
@@ -85,9 +86,10 @@ def _judge_reachable(world: World, step: Step, block: int, how: str) -> None:
 def copy_budget(world: World, step: Step) -> None:
     """K5: one copy where the tail of the acting sequence is partial, none elsewhere.
 
-    What a swap out has only decided yet may be swapped in by copies from block to block.
+    What a swap out has only decided yet may be swapped in by copies from block to block, and a batch may
+    copy for each of its sequences.
     """
-    if isinstance(step.operation, SwapIn):
+    if isinstance(step.operation, SwapIn | Batch):
         return
     copies = [copy for copy in step.copies if copy.source_tier == copy.destination_tier == DEVICE]
     length = min(step.length_before, len(step.acting)) if step.acting else 0

@@ -56,6 +56,12 @@ class Store:
         pass
 
 
+class Nearly(Manager):
+    """Lacks a member of the contract, and switches another off."""
+
+    block_table = num_free_blocks = None
+
+
 class Refuted(Manager):
     verdicts = MappingProxyType({"fake/content": Verdict.REFUTED})
 
@@ -202,5 +208,7 @@ def attention_factory():
 BOTH = Implementation("both", "1.2", {BLOCK_MANAGER: Manager, KV_STORE: Store})
 STORE_ONLY = Implementation("store", "1.2", {KV_STORE: Store})
 LYING = Implementation("lying", "1.2", {BLOCK_MANAGER: Manager}, {BLOCK_MANAGER: frozenset({"fork"})})
+NAMED = Implementation("named", "1.2", {BLOCK_MANAGER: Refuted})
+STRAY = Implementation("stray", "1.2", {KV_STORE: Store}, {"kv-stor": frozenset({"fork"})})
 NUMBER = 42
 WRONG = Implementation("wrong", "1.2", {BLOCK_MANAGER: wrong_factory})
