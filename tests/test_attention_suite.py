@@ -122,7 +122,7 @@ class WrongDtype(Kernel):
 
 @pytest.mark.parametrize(
     ("kernel", "text"),
-    [(WrongShape, "expected: shape [1, 1, "), (WrongDtype, "found torch.float64")],
+    [(WrongShape, "expected: shape [1, 1, "), (WrongDtype, "found:    torch.float64")],
 )
 def test_wrong_shape_and_dtype_are_named(kernel, text):
     found = run(kernel, checks=["attention/numerics"])["attention/numerics"]

@@ -220,3 +220,15 @@ def test_merging_ignores_empty_parts_whatever_they_hold() -> None:
     output, lse = ATTENTION.merge(outputs[1:], lses[1:])
     assert output.tolist() == [0.0, 0.0]
     assert lse == -math.inf
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
+def test_float8_is_attended_in_float32(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(0)
+    cache = torch.randn(3, 2, 1, 4, generator=generator).to(dtype)
+    query = torch.randn(1, 1, 2, 4, generator=generator).to(dtype)
+    table, lengths = torch.tensor([[2, 0]]), torch.tensor([3])
+    output = GatherAttention().attend(query, cache, cache, table, lengths, 0.5)
+    wider = GatherAttention().attend(query.float(), cache.float(), cache.float(), table, lengths, 0.5)
+    assert output.dtype == dtype
+    assert torch.equal(output.float(), wider.to(dtype).float())

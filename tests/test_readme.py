@@ -33,11 +33,18 @@ def test_there_are_blocks_of_every_kind() -> None:
 
 
 def test_the_python_block_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    (program,) = blocks("python")
+    program, _ = blocks("python")
     (shown,) = blocks("text")
     done = run([sys.executable, "-P", "-c", program], tmp_path)
     assert done.returncode == 0, done.stderr
     assert shown in done.stdout
+
+
+def test_the_other_python_block_runs(tmp_path: Path) -> None:
+    _, program = blocks("python")
+    done = run([sys.executable, "-P", "-c", program], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert ": holds (" in done.stdout
 
 
 @pytest.mark.parametrize("script", blocks("sh"))

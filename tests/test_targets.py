@@ -120,7 +120,7 @@ def test_the_working_directory_is_searched(tmp_path: Path, monkeypatch: pytest.M
         ),
         (
             "fake_targets:Nearly",
-            "fulfils no contract (the closest is block-manager, of which it lacks block_table, num_free_blocks)",
+            "no contract (it lacks read of kv-store; or block_table, num_free_blocks of block-manager)",
         ),
         ("fake_targets", "fake_targets is a module: write fake_targets:ATTRIBUTE"),
         ("broken_module", "broken_module is a module: write broken_module:ATTRIBUTE"),

@@ -146,16 +146,15 @@ def guess_contract(built: Any) -> str | None:
 
 
 def _shortcoming(built: Any) -> str:
-    """What the closest contract lacks; the members of all contracts where none is close."""
+    """What it lacks of the contracts that it nearly fulfils, the closest first, or else all that it might have."""
     missing = {name: missing_members(MANDATORY_MEMBERS[name], built) for name in CONTRACTS}
-    shares = {name: len(missing[name]) / len(MANDATORY_MEMBERS[name]) for name in CONTRACTS}
-    closest = min(CONTRACTS, key=shares.__getitem__)
-    if shares[closest] <= _CLOSE:
-        return f"the closest is {closest}, of which it lacks {', '.join(missing[closest])}"
+    close = [name for name in CONTRACTS if 2 * len(missing[name]) <= len(MANDATORY_MEMBERS[name])]
+    if close:
+        close.sort(key=lambda name: len(missing[name]))
+        return "it lacks " + "; or ".join(f"{', '.join(missing[name])} of {name}" for name in close)
     return "; ".join(f"{name}: {', '.join(MANDATORY_MEMBERS[name])}" for name in CONTRACTS)
 
 
-_CLOSE = 0.5  # share of a contract's members that a near miss may lack
 _BUILT = "what its factory built"
 
 

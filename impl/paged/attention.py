@@ -59,7 +59,7 @@ class GatherAttention:
         """
         if query.shape[2] % key_cache.shape[2]:
             raise ValueError(f"{query.shape[2]} query heads can't share {key_cache.shape[2]} KV heads evenly")
-        dtype = torch.promote_types(query.dtype, torch.float32)
+        dtype = _computed_in(query.dtype)
         output = torch.empty_like(query)
         lse = query.new_empty(query.shape[:3], dtype=dtype)
         tables: list[list[int]] = block_tables.tolist()
@@ -83,12 +83,17 @@ class GatherAttention:
 
         Source: Dao et al. 2022 (arXiv:2205.14135, section 3.1).
         """
-        dtype = torch.promote_types(lses.dtype, torch.float32)
+        dtype = _computed_in(lses.dtype)
         parts = outputs.to(dtype).masked_fill((lses == -math.inf)[..., None], 0.0)
         lse = torch.logsumexp(lses.to(dtype), dim=0)
         weights = _softmax_or_zero(lses.to(dtype), lse[None], dim=0)
         merged = (weights[..., None] * parts).sum(dim=0)
         return merged.to(outputs.dtype), lse.to(lses.dtype)
+
+
+def _computed_in(dtype: torch.dtype) -> torch.dtype:
+    """The dtype of the computation; torch promotes no float8, so it is said here."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 class _Slots:
