@@ -136,11 +136,11 @@ _WORDS = {
     "layout": "caches are {} views",
     "placement": "blocks placed at random (seed {})",
     "shared_blocks": "up to {} leading blocks as in row 0",
-    "splits": "parts cut at {}",
+    "splits": "parts cut at {} modulo length + 1",
 }
 _DATA = {
-    "direction": "one direction dominates keys and values",
-    "mean": "keys and values have a large mean",
+    "direction": "one direction dominates queries, keys and values",
+    "mean": "queries, keys and values have a large mean",
     "spikes": "a tenth of the numbers are large",
 }
 _UNUSED = {
@@ -157,7 +157,7 @@ def describe(case: AttentionCase) -> str:
         f"{case.kv_heads} KV heads x {case.group_size} query heads, head size {case.head_size}, {case.dtype}"
     )
     extras = [
-        words.format(getattr(case, name))
+        words.format(", ".join(map(str, case.splits)) if name == "splits" else getattr(case, name))
         for name, words in _WORDS.items()
         if getattr(case, name) != getattr(defaults, name)
     ]

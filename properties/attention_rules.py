@@ -35,14 +35,10 @@ def numerics(subject: Subject, case: AttentionCase) -> None:
     expected = expectation(subject.score_dtype(case))
     answer = subject.ask(call)
     _count_shape(subject, case)
-    broken = _beyond(
-        subject,
-        case,
-        ("output", answer.output, expected.output),
-        lambda scores: expectation(scores).output_bound,
-    )
+    compared = ("output", answer.output, expected.output)
+    broken = _beyond(subject, case, compared, lambda scores: expectation(scores).output_bound)
     if broken is not None:
-        error = _largest(answer.output - expected.output)
+        error = compare(*compared, expected.output_bound).error
         raise broken.noting(_noise_floor(subject, case, error))
 
 
@@ -150,7 +146,7 @@ def merge(subject: Subject, case: AttentionCase) -> None:
         broken = _badly_merged(subject, case, whole, expected, reverse=reverse)
         if broken is not None:
             order = "last part first" if reverse else "in order"
-            raise broken.noting(f"merge: parts cut at {list(case.splits)} modulo length + 1, merged {order}")
+            raise broken.noting(f"merge: the parts were given {order}")
 
 
 def _badly_merged(
@@ -168,12 +164,12 @@ def _beyond(
     subject: Subject, case: AttentionCase, compared: tuple[str, Tensor, Tensor], bounds: Bounds
 ) -> RuleBrokenError | None:
     """What to say of ``compared`` (name, found, wanted) when it is beyond its bound; None within."""
-    kept, narrow = subject.score_dtype(case), getattr(torch, case.dtype)
+    kept, own = subject.score_dtype(case), getattr(torch, case.dtype)
     worst = compare(*compared, bounds(kept))
     subject.note_ratio(worst.ratio)
     if worst.ratio <= 1:
         return None
-    excusable = kept != narrow and compare(*compared, bounds(narrow)).ratio <= 1
+    excusable = kept != own and compare(*compared, bounds(own)).ratio <= 1
     expected = f"{worst.wanted:.9g} within {worst.bound:.3g}"
     found = f"{worst.found:.9g}, off by {worst.error:.3g}"
     broken = RuleBrokenError(worst.at, expected, found, excusable=excusable)
@@ -245,11 +241,7 @@ def _noise_floor(subject: Subject, case: AttentionCase, error: float) -> str:
     """Error of the same kernel on contiguous caches in order, and whether it is as large as ``error``."""
     calm = plain(case)
     call = subject.make(calm)
-    floor = _largest(subject.ask(call).output - subject.expect(calm, call).output)
+    expected = subject.expect(calm, call)
+    floor = compare("output", subject.ask(call).output, expected.output, expected.output_bound).error
     text = f"placement: the same kernel with blocks in order errs by {floor:.3g}"
     return f"{text}, so where blocks lie isn't the cause" if floor >= error else text
-
-
-def _largest(difference: Tensor) -> float:
-    """The largest absolute value; NaN counts as infinite."""
-    return float(difference.abs().nan_to_num(nan=torch.inf, posinf=torch.inf).max())

@@ -142,19 +142,19 @@ class World:
         if NO_BLOCK in new and new.count(NO_BLOCK) > old.count(NO_BLOCK):
             self.exercised["window drop"] += 1
         changed = _common_prefix(old, new)
-        lost = self._let_go(step, old[changed:])
+        lost = self._let_go(step, set(old[changed:]).difference(old[:changed]))
         if fresh_from is not None:
             start = max(changed, fresh_from)
             for block in new[start:]:
                 if self.in_pool(block) and not self.holders[block] and block not in lost:
                     self._hand_out(step, block)
-        self._take(step, new[changed:])
+        self._take(step, set(new[changed:]).difference(new[:changed]))
         step.first_block = min(step.first_block, changed)
         sequence.table = new
 
     def release(self, step: Step, sequence: Tracked) -> None:
         """Stop tracking a sequence as a holder of device blocks."""
-        self._let_go(step, sequence.table)
+        self._let_go(step, set(sequence.table))
         sequence.table = []
         self.live.remove(sequence)
 
@@ -213,7 +213,7 @@ class World:
         if not self.door.commits and self.published.pop(block, None) is not None:
             self.exercised["eviction"] += 1
 
-    def _let_go(self, step: Step, blocks: list[int]) -> set[int]:
+    def _let_go(self, step: Step, blocks: set[int]) -> set[int]:
         lost = {block for block in blocks if self.in_pool(block)}
         for block in lost:
             self.holders[block] -= 1
@@ -221,7 +221,7 @@ class World:
         step.touched |= lost
         return lost
 
-    def _take(self, step: Step, blocks: list[int]) -> None:
+    def _take(self, step: Step, blocks: set[int]) -> None:
         taken = {block for block in blocks if self.in_pool(block)}
         for block in taken:
             self.held += not self.holders[block]

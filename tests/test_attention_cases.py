@@ -180,7 +180,7 @@ def test_description_says_what_is_special():
         "window 3",
         "nan in unreadable slots of values",
         "unused table entries hold random blocks",
-        "keys and values have a large mean",
+        "queries, keys and values have a large mean",
     ):
         assert part in text
     assert "softcap" not in text

@@ -119,3 +119,17 @@ class Undecided(Kernel):
 def test_a_declaration_that_is_no_bool_is_named():
     with pytest.raises(ContractError, match="must be True or False; it is 'float16'"):
         run(Undecided)
+
+
+class Drifts(Kernel):
+    """Errs by a thousandth for each key: little in a short row, too much for any bound in a long one."""
+
+    def combine(self, scores, values, sinks):
+        output, lse = super().combine(scores, values, sinks)
+        return output * (1 + 1e-3 * len(values)), lse
+
+
+def test_a_fault_does_not_shrink_to_what_a_declaration_excuses():
+    suite = AttentionSuite(Dimensions(dtypes=("float16",), block_sizes=(16,)))
+    found = run(Drifts, suite=suite, checks=["attention/numerics"])["attention/numerics"]
+    assert "this error would still be beyond its bound" in found.message

@@ -8,6 +8,7 @@ import pytest
 from support.broken_managers import CutsANeighbour, ForkWithoutReference, LeaksOnFree, LosesCopies
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
+from tokenlaw.properties.full_pool import HINT
 from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import (
     Append,
@@ -57,7 +58,7 @@ def test_exception_of_a_legal_call_is_a_crash_with_its_traceback() -> None:
     assert outcome.violations == []
     assert outcome.crash is not None
     assert "in append" in outcome.crash
-    assert outcome.crash.endswith("RuntimeError: the pool is on fire")
+    assert outcome.crash.endswith(f"RuntimeError: the pool is on fire\n{HINT}")
     assert outcome.operations == 1
 
 

@@ -146,7 +146,7 @@ def guess_contract(built: Any) -> str | None:
 
 
 def _shortcoming(built: Any) -> str:
-    """What it lacks of the contracts that it nearly fulfils, the closest first, or else all that it might have."""
+    """What it lacks of the contracts that it nearly fulfils, closest first, or all that it might have."""
     missing = {name: missing_members(MANDATORY_MEMBERS[name], built) for name in CONTRACTS}
     close = [name for name in CONTRACTS if 2 * len(missing[name]) <= len(MANDATORY_MEMBERS[name])]
     if close:
