@@ -35,10 +35,19 @@ def test_a_refuted_manager_raises_the_complete_message() -> None:
     assert isinstance(caught.value, tokenlaw.Refuted)
     message = str(caught.value)
     assert "refuted: fake/content\nexpected 1" in message
-    assert "tokenlaw.check_block_manager(..., profile='dev', seed=4, only='fake/*')" in message
+    assert "tokenlaw.check_block_manager(Refuted, profile='dev', seed=4, only='fake/*')" in message
     (saved,) = Path(".tokenlaw").rglob("*.json")
-    assert f"saved:  {saved}" in message
+    assert f"saved:  {saved}\nreplay: tokenlaw replay {saved} --target fake_targets:Refuted" in message
     assert caught.value.report.verdict is tokenlaw.Verdict.REFUTED
+
+
+def test_no_replay_command_is_made_up_for_a_factory_of_this_process() -> None:
+    from fake_targets import Refuted
+
+    with pytest.raises(tokenlaw.Refuted) as caught:
+        tokenlaw.check_block_manager(functools.partial(Refuted))
+    assert "saved:  " in str(caught.value)
+    assert "replay: " not in str(caught.value)
 
 
 def test_what_was_not_decided_raises_too() -> None:

@@ -76,6 +76,7 @@ def check_block_manager(
     BadUse
         The factory returns the wrong thing, or there is no such profile, capability or check.
     """
+    __tracebackhide__ = True
     return _check(
         BLOCK_MANAGER,
         factory,
@@ -97,6 +98,7 @@ def check_kv_store(
     raises: bool = True,
 ) -> Report:
     """Audit a KV store (`tokenlaw.spec.contracts.KVStore`); as `check_block_manager`."""
+    __tracebackhide__ = True
     return _check(
         KV_STORE,
         factory,
@@ -121,6 +123,7 @@ def check_paged_attention(
 
     ``factory`` takes no arguments.
     """
+    __tracebackhide__ = True
     return _check(
         PAGED_ATTENTION,
         factory,
@@ -142,6 +145,7 @@ def _check(
     only: str,
     raises: bool,
 ) -> Report:
+    __tracebackhide__ = True
     name = getattr(factory, "__qualname__", type(factory).__qualname__)
     declared = {} if capabilities is None else {contract: frozenset(capabilities)}
     implementation = Implementation(name, "in this process", {contract: factory}, declared)
@@ -159,24 +163,35 @@ def _check(
         )
     except ContractError as error:
         raise BadUse(str(error)) from error
-    call = f"check_{contract.replace('-', '_')}(..., profile={profile!r}, seed={seed}, only={only!r})"
-    target = Target(name, implementation.version, (contract,), {contract: tuple(sorted(found))})
+    claimed = "" if capabilities is None else f" capabilities={sorted(declared[contract])},"
+    settings = f"{claimed} profile={profile!r}, seed={seed}, only={only!r}"
+    call = f"check_{contract.replace('-', '_')}({name},{settings})"
+    typed = _address(factory) if capabilities is None else ""
+    target = Target(name, implementation.version, (contract,), {contract: tuple(sorted(found))}, typed)
     report = Report(target, tuple(evidence), profile, seed, versions(), f"tokenlaw.{call}")
     if raises:
         raise_unless_holds(report)
     return report
 
 
+def _address(factory: Callable[..., Any]) -> str:
+    """``module:attribute`` of a factory that another process can import, else an empty text."""
+    module, name = getattr(factory, "__module__", "__main__"), getattr(factory, "__qualname__", "")
+    return f"{module}:{name}" if name.isidentifier() and module != "__main__" else ""
+
+
 def raise_unless_holds(report: Report, folder: Path = FOLDER) -> None:
     """Raise `Refuted` or `Inconclusive` with the complete message, counterexamples saved beside it."""
+    __tracebackhide__ = True
     if report.verdict is Verdict.HOLDS:
         return
     saved = save(report, folder)
     parts = [report.summary()]
     for row in report.with_verdict(*FAILED):
         parts.append(f"\n{row.verdict}: {row.check.id}\n{row.message.rstrip()}")
-        # A factory of this process has no name that a replay could be given.
-        parts += told(saved.get(row.check.id), report.target.name)[:1]
+        # A factory that only this process knows has no name that a replay could be given.
+        lines = told(saved.get(row.check.id), report.target.typed)
+        parts += lines if report.target.typed else lines[:1]
     parts.append(f"\nrepeat: {report.command}")
     error = Refuted if report.verdict is Verdict.REFUTED else Inconclusive
     raise error("\n".join(parts), report)
