@@ -5,7 +5,7 @@ import importlib.metadata
 import inspect
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib.machinery import PathFinder
 from typing import Any
 
@@ -61,14 +61,14 @@ def resolve(target: str) -> Implementation:
 
 def _is_module(name: str) -> bool:
     """Whether there is such a module, found without importing anything; a mere folder is none."""
-    path: Iterable[str] | None = [os.getcwd(), *sys.path]
+    path = [os.getcwd(), *sys.path]
     parts = name.split(".")
     found = None
     for last, part in enumerate(parts, start=1):
         found = PathFinder.find_spec(".".join(parts[:last]), path) if part.isidentifier() else None
         if found is None:
             return False
-        path = found.submodule_search_locations or ()
+        path = list(found.submodule_search_locations or ())
     return found is not None and found.origin is not None
 
 
