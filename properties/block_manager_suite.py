@@ -1,21 +1,20 @@
 """The suite for block managers: every rule of `tokenlaw.properties.rules`, explored or replayed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-
-import msgspec
 
 from tokenlaw.properties.announcing import announce
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.judging import judge, judgement_of
+from tokenlaw.properties.replaying import factory_of, require, trace_of
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
 from tokenlaw.properties.running import Outcome, Profile, Progress
 from tokenlaw.properties.strategies import traces
-from tokenlaw.properties.trace import Trace, TraceError, decode
+from tokenlaw.properties.trace import Trace
 from tokenlaw.spec.capabilities import effective_capabilities
-from tokenlaw.spec.contracts import BLOCK_MANAGER, BlockManager, CacheConfig, ContractError, Implementation
+from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig, Implementation
 from tokenlaw.spec.verdicts import Check, Evidence
 
 
@@ -36,7 +35,7 @@ class BlockManagerSuite:
         progress: Progress,
     ) -> list[Evidence]:
         """Explore with generated traces."""
-        factory = _factory(implementation)
+        factory = factory_of(implementation, BLOCK_MANAGER)
         capabilities = effective_capabilities(implementation, BLOCK_MANAGER, factory(CacheConfig()))
 
         def run(trace: Trace, muted: frozenset[str]) -> Outcome:
@@ -62,31 +61,10 @@ class BlockManagerSuite:
         TraceError
             The data isn't a trace of this contract, or the target lacks a capability that it needs.
         """
-        trace = decode(msgspec.json.encode(counterexample), "counterexample")
-        factory = _factory(implementation)
+        trace = trace_of(counterexample, BLOCK_MANAGER)
+        factory = factory_of(implementation, BLOCK_MANAGER)
         capabilities = effective_capabilities(implementation, BLOCK_MANAGER, factory(trace.config))
-        _refuse_unrunnable(trace, implementation, capabilities)
+        require(needed_capabilities(trace), capabilities, implementation)
         announce(trace)
         outcome = run_trace(factory, trace, capabilities, read_back_every=1)
         return judge(self.checks, capabilities, judgement_of(outcome, trace))
-
-
-def _factory(implementation: Implementation) -> Callable[[CacheConfig], BlockManager]:
-    factory = implementation.factories.get(BLOCK_MANAGER)
-    if factory is None:
-        offered = ", ".join(sorted(implementation.factories)) or "nothing"
-        raise ContractError(f"{implementation.name}: offers no {BLOCK_MANAGER} (it offers {offered})")
-    return factory
-
-
-def _refuse_unrunnable(trace: Trace, implementation: Implementation, capabilities: frozenset[str]) -> None:
-    if trace.contract != BLOCK_MANAGER:
-        raise TraceError(f"counterexample: it is a trace of a {trace.contract}, not of a {BLOCK_MANAGER}")
-    if not trace.operations:
-        raise TraceError("counterexample: it has no operations")
-    missing = needed_capabilities(trace) - capabilities
-    if missing:
-        raise TraceError(
-            f"counterexample: it needs {', '.join(sorted(missing))}, which {implementation.name} doesn't "
-            f"offer; replay it on a target that does"
-        )

@@ -1,10 +1,9 @@
 """The suite for KV stores: generated traces, and the replay of one saved trace."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import torch
 
 from tokenlaw.properties.announcing import announce
@@ -13,10 +12,11 @@ from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.kv_store_payload import dtype_of
 from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, needed_capabilities, run_trace
 from tokenlaw.properties.kv_store_strategy import MAX_OPERATIONS, kv_store_traces
+from tokenlaw.properties.replaying import factory_of, require, trace_of
 from tokenlaw.properties.running import Outcome, Profile, Progress
-from tokenlaw.properties.trace import Trace, TraceError, decode
+from tokenlaw.properties.trace import Trace, TraceError
 from tokenlaw.spec.capabilities import effective_capabilities
-from tokenlaw.spec.contracts import KV_STORE, CacheConfig, ContractError, Implementation, KVStore
+from tokenlaw.spec.contracts import KV_STORE, CacheConfig, Implementation
 from tokenlaw.spec.verdicts import Check, Evidence
 
 
@@ -45,7 +45,7 @@ class KVStoreSuite:
         progress: Progress,
     ) -> list[Evidence]:
         """Explore with generated traces."""
-        factory = _factory(implementation)
+        factory = factory_of(implementation, KV_STORE)
         config = CacheConfig(device=self.device, dtype=self.dtype)
         capabilities = effective_capabilities(implementation, KV_STORE, factory(config))
 
@@ -73,20 +73,11 @@ class KVStoreSuite:
         TraceError
             The data isn't a trace of this contract, or the target lacks a capability that it needs.
         """
-        trace = decode(msgspec.json.encode(counterexample), "counterexample")
-        if trace.contract != KV_STORE:
-            raise TraceError(f"counterexample: it is a trace of a {trace.contract}, not of a {KV_STORE}")
-        if not trace.operations:
-            raise TraceError("counterexample: it has no operations")
+        trace = trace_of(counterexample, KV_STORE)
         _refuse_unbuildable(trace.config)
-        factory = _factory(implementation)
+        factory = factory_of(implementation, KV_STORE)
         capabilities = effective_capabilities(implementation, KV_STORE, factory(trace.config))
-        missing = needed_capabilities(trace) - capabilities
-        if missing:
-            raise TraceError(
-                f"counterexample: it needs {', '.join(sorted(missing))}, which {implementation.name} doesn't "
-                "offer; replay it on a target that does"
-            )
+        require(needed_capabilities(trace), capabilities, implementation)
         announce(trace)
         outcome = run_trace(factory, trace, capabilities)
         return judge(self.checks, capabilities, judgement_of(outcome, trace))
@@ -101,11 +92,3 @@ def _refuse_unbuildable(config: CacheConfig) -> None:
         raise TraceError(
             f"counterexample: there is no device {config.device!r} here to hold tensors"
         ) from None
-
-
-def _factory(implementation: Implementation) -> Callable[[CacheConfig], KVStore]:
-    factory = implementation.factories.get(KV_STORE)
-    if factory is None:
-        offered = ", ".join(sorted(implementation.factories)) or "nothing"
-        raise ContractError(f"{implementation.name}: offers no {KV_STORE} (it offers {offered})")
-    return factory
