@@ -29,7 +29,7 @@ block's ancestors are cached (K14), or that text is equal.
 
 def _row(check: Check) -> str:
     needs = ", ".join(sorted(check.needs)) or "nothing"
-    further = (f"{event} (with {capability})" for capability, event in check.exercised_with)
+    further = (f"{event} (with {', '.join(sorted(needed))})" for needed, event in check.exercised_with)
     events = ", ".join([*check.exercised_by, *further])
     return f"| `{check.id}` | {check.rule} | {check.title} | {check.severity} | {needs} | {events} |"
 

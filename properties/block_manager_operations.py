@@ -43,7 +43,10 @@ def append(world: World, step: Step, operation: trace.Append) -> None:
 
 
 def batch(world: World, step: Step, operation: trace.Batch) -> None:
-    """Schedule for several sequences before anything is copied or written; refused ones stay as they were."""
+    """Schedule for several sequences before anything is copied or written; refused ones stay as they were.
+
+    Needs ``commit``: a manager without it may publish what it schedules, which then isn't written yet.
+    """
     appended, released = batch_of(operation, world.live)
     scheduled = []
     step.batching = True

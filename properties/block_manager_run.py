@@ -57,6 +57,7 @@ _CARRY: Mapping[type[Any], _Carry] = {
 """Operation -> how it is carried out."""
 
 _NEEDS: Mapping[type[Any], frozenset[str]] = {
+    Batch: frozenset({"commit"}),
     Fork: frozenset({"fork"}),
     Speculate: frozenset({"speculate"}),
     Rollback: frozenset({"rollback"}),

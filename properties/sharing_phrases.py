@@ -143,7 +143,7 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("cross two prefixes", cross_two_prefixes),
     Phrase("two namespaces", two_namespaces, needing("namespaces")),
     Phrase("fork and diverge", fork_and_diverge, needing("fork"), weight=4),
-    Phrase("batch step", batch_step, needing("fork"), weight=4),
+    Phrase("batch step", batch_step, needing("fork", "commit"), weight=4),
     Phrase("fork and rewind", fork_and_rewind, needing("fork", "rollback")),
     Phrase("fork in a namespace", fork_in_a_namespace, needing("fork", "namespaces")),
     Phrase("share all and free one", share_all_and_free_one),

@@ -78,7 +78,7 @@ class Check:
     severity : what a violation means for the user of an engine.
     needs : capabilities without which the claim is ``not supported``.
     exercised_by : names of the events of which each must have happened, else ``not exercised``.
-    exercised_with : pairs of a capability and a further such event, for targets with that capability.
+    exercised_with : pairs of capabilities and a further such event, for targets with all of them.
     """
 
     id: str
@@ -88,17 +88,17 @@ class Check:
     severity: Severity
     needs: frozenset[str] = frozenset()
     exercised_by: tuple[str, ...] = ()
-    exercised_with: tuple[tuple[str, str], ...] = ()
+    exercised_with: tuple[tuple[frozenset[str], str], ...] = ()
 
     def events(self, capabilities: frozenset[str]) -> tuple[str, ...]:
         """All events that must have happened on a target with these capabilities.
 
-        >>> events = {"exercised_by": ("new",), "exercised_with": (("fork", "fork"),)}
+        >>> events = {"exercised_by": ("new",), "exercised_with": ((frozenset({"fork"}), "fork"),)}
         >>> check = Check("kv/some", "K0", "Some claim.", "block-manager", Severity.LEAK, **events)
         >>> check.events(frozenset()), check.events(frozenset({"fork"}))
         (('new',), ('new', 'fork'))
         """
-        further = (event for capability, event in self.exercised_with if capability in capabilities)
+        further = (event for needed, event in self.exercised_with if needed <= capabilities)
         return (*self.exercised_by, *further)
 
 

@@ -1,5 +1,7 @@
 """Batches: several calls of one step before its copies are applied, as schedulers make them."""
 
+from collections.abc import Hashable, Sequence
+
 import pytest
 
 import tokenlaw
@@ -105,3 +107,30 @@ def test_a_source_that_is_handed_out_again_is_copied_as_it_was() -> None:
     outcome = run_trace(in_order, Trace(grown, CacheConfig(num_blocks=4, block_size=2)), ALL)
     assert outcome.violations == []
     assert outcome.exercised["copy"] == 1
+
+
+class PublishesAtScheduling(PagedBlockManager):
+    """Correct without ``commit``: tokens count as written when they are scheduled."""
+
+    def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+        handle = super().allocate(tokens, namespace)
+        super().commit(handle, len(tokens))
+        return handle
+
+    def append(self, sequence: int, tokens: Sequence[int]) -> None:
+        super().append(sequence, tokens)
+        super().commit(sequence, self.num_tokens(sequence))
+
+    def accept(self, sequence: int, count: int) -> None:
+        super().accept(sequence, count)
+        super().commit(sequence, self.num_tokens(sequence))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_manager_without_commit_is_not_asked_for_batches(seed: int) -> None:
+    capabilities = ALL - {"commit", "in-flight", "window"}
+    report = tokenlaw.check_block_manager(PublishesAtScheduling, capabilities=capabilities, seed=seed)
+    assert {row.check.id for row in report.with_verdict(tokenlaw.Verdict.NOT_SUPPORTED)} == {
+        "kv/in-flight",
+        "kv/window",
+    }

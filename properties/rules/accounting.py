@@ -17,7 +17,7 @@ REFCOUNT = block_manager_check(
     "new",
     "free",
     needs=frozenset({"ref-counts"}),
-    exercised_with=(("fork", "fork"),),
+    exercised_with=((frozenset({"fork"}), "fork"),),
 )
 
 PARTITION = block_manager_check(

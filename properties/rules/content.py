@@ -13,9 +13,9 @@ CONTENT = block_manager_check(
     Severity.WRONG_CONTENT,
     "read back",
     exercised_with=(
-        ("fork", "fork"),
-        ("rollback", "rollback into a full block"),
-        ("prefix-cache", "hit"),
+        (frozenset({"fork"}), "fork"),
+        (frozenset({"rollback"}), "rollback into a full block"),
+        (frozenset({"prefix-cache"}), "hit"),
     ),
 )
 

@@ -16,7 +16,7 @@ CACHED_IMMUTABLE = block_manager_check(
     Severity.WRONG_CONTENT,
     "publish",
     needs=frozenset({"cached-keys"}),
-    exercised_with=(("evict", "eviction"),),
+    exercised_with=((frozenset({"evict"}), "eviction"),),
 )
 
 HIT = block_manager_check(

@@ -24,7 +24,7 @@ def block_manager_check(
     severity: Severity,
     *exercised_by: str,
     needs: frozenset[str] = frozenset(),
-    exercised_with: tuple[tuple[str, str], ...] = (),
+    exercised_with: tuple[tuple[frozenset[str], str], ...] = (),
 ) -> Check:
     """A `Check` of the block-manager contract with id ``kv/<name>``."""
     return Check(f"kv/{name}", rule, title, BLOCK_MANAGER, severity, needs, exercised_by, exercised_with)

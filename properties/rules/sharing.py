@@ -17,7 +17,7 @@ WRITE_SHARED = block_manager_check(
     "A block is written only while one table holds it and it can't be hit.",
     Severity.CROSS_SEQUENCE,
     "append",
-    exercised_with=(("fork", "divergence"),),
+    exercised_with=((frozenset({"fork"}), "divergence"),),
 )
 
 COPY_BUDGET = block_manager_check(
@@ -35,8 +35,9 @@ COPY_ORDER = block_manager_check(
     "K25",
     "A list of copies gives the same result in every order, unless copies_in_order is declared.",
     Severity.WRONG_CONTENT,
-    "several copies",
+    "copy",
     needs=frozenset({"copies"}),
+    exercised_with=((frozenset({"commit", "fork"}), "several copies"),),
 )
 
 BYSTANDERS = block_manager_check(
