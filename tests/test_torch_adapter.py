@@ -1,6 +1,7 @@
 """The three known findings in torch's paged attention show, each under its own check, and nothing else."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -8,12 +9,14 @@ from torch import Tensor
 from torch.nn.attention.experimental._paged_attention import PagedAttention
 
 from tokenlaw.impl.adapters.torch_paged_attention import IMPLEMENTATION, TorchPagedStore
+from tokenlaw.impl.paged import PagedKVStore
 from tokenlaw.properties.kv_store_run import run_trace
 from tokenlaw.properties.running import Outcome
-from tokenlaw.properties.trace import Append, Attend, Free, New, Operation, Overflow, Trace
+from tokenlaw.properties.trace import Append, Attend, Free, New, Operation, Overflow, Trace, load
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig, OutOfBlocks
 
+PUBLISHED = sorted((Path(__file__).parents[1] / "docs/audits/torch-paged-attention").glob("*.json"))
 Factory = Callable[[CacheConfig], TorchPagedStore]
 
 CAPABILITIES = IMPLEMENTATION.capabilities[KV_STORE]
@@ -98,3 +101,13 @@ def test_slots_and_pages_run_out_by_the_contract() -> None:
         store.free(handles[0])
     with pytest.raises(ValueError, match="window=None"):
         TorchPagedStore(CacheConfig(window=4))
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_the_published_counterexamples_refute_torch_and_not_the_reference(path: Path) -> None:
+    trace = load(path)
+    check = path.stem.replace("-", "/", 1)
+    assert {violation.check for violation in run_trace(TorchPagedStore, trace, CAPABILITIES).violations} == {
+        check
+    }
+    assert run_trace(PagedKVStore, trace, CAPABILITIES).violations == []
