@@ -25,7 +25,7 @@ class FreeSources(CopyQueue):
     def __init__(self, pools: dict[str, BlockPool]) -> None:
         super().__init__(pools)
         for pool in pools.values():
-            pool.hold = pool.unhold = lambda block: None  # type: ignore[method-assign]
+            pool.hold = pool.unhold = lambda block: None
 
 
 def free_sources(config: CacheConfig) -> PagedBlockManager:

@@ -111,3 +111,7 @@ def test_the_published_counterexamples_refute_torch_and_not_the_reference(path: 
         check
     }
     assert run_trace(PagedKVStore, trace, CAPABILITIES).violations == []
+
+
+def test_all_three_findings_are_published() -> None:
+    assert [path.stem for path in PUBLISHED] == ["store-attention", "store-batch", "store-capacity"]
