@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings, target
 from hypothesis import seed as hypothesis_seed
 
-from tokenlaw.properties.announcing import announce, announce_evidence
 from tokenlaw.properties.attention_cases import AttentionCase, describe, to_data
 from tokenlaw.properties.attention_checks import AttentionCheck
 from tokenlaw.properties.attention_findings import RuleBrokenError
 from tokenlaw.properties.attention_shrinking import shrink
 from tokenlaw.properties.attention_strategies import Dimensions, basic_cases, cases
 from tokenlaw.properties.attention_subject import Subject
+from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
 ENOUGH_CRASHES = 10
@@ -63,6 +63,7 @@ class Search:
         self.refuted: Failure | None = None
         self.crash: Failure | None = None
         self.crashes = 0
+        self.dtypes: set[str] = set()
 
     def evidence(self, examples: int, seed: int) -> Evidence:
         """Search, shrink, and say what was found."""
@@ -103,6 +104,7 @@ class Search:
 
     def _try(self, case: AttentionCase) -> None:
         failure = judge(self.entry, self.subject, case)
+        self.dtypes.add(case.dtype)
         if failure is not None and failure.kind == BROKEN:
             self.refuted = failure
             announce_evidence(evidence_of(self.entry.check, failure, +self.subject.counts, 0.0))
@@ -115,8 +117,9 @@ class Search:
             raise _StopSearch
 
     def _exercised(self) -> bool:
-        """Whether every event has happened: the grid goes on until then, or a slow machine proves nothing."""
-        return all(self.subject.counts[event] for event in self.entry.check.exercised_by)
+        """Whether every event has happened, in every dtype: else a slow machine would prove nothing."""
+        happened = all(self.subject.counts[event] for event in self.entry.check.exercised_by)
+        return happened and self.dtypes.issuperset(self.dimensions.dtypes)
 
     def _shrunk(self, failure: Failure) -> Failure:
         """The simplest case that fails in the same way, judged once more for its message."""

@@ -52,8 +52,13 @@ def boundary_lengths(block_size: int) -> tuple[int, ...]:
 
 
 def basic_cases(scope: Scope, dimensions: Dimensions) -> Iterator[AttentionCase]:
-    """The grid that is always run: every boundary length in one ragged batch, for every block size."""
-    for block_size in dimensions.block_sizes:
+    """The grid that is always run: every boundary length in one ragged batch.
+
+    The first block size in every dtype comes first, then the others in the first dtype.
+    """
+    kinds = [(dimensions.block_sizes[0], dtype) for dtype in dimensions.dtypes]
+    kinds += [(block_size, dimensions.dtypes[0]) for block_size in dimensions.block_sizes[1:]]
+    for block_size, dtype in kinds:
         lengths = tuple(reversed(boundary_lengths(block_size)))
         if "empty" in scope.focus:
             lengths = (*lengths[:2], 0, *lengths[2:], 0)
@@ -62,7 +67,7 @@ def basic_cases(scope: Scope, dimensions: Dimensions) -> Iterator[AttentionCase]
             block_size=block_size,
             kv_heads=2,
             head_size=dimensions.head_sizes[0],
-            dtype=dimensions.dtypes[0],
+            dtype=dtype,
             placement=1,
             unused="garbage",
             shared_blocks=1,

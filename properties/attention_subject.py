@@ -12,9 +12,9 @@ from torch import Tensor
 from tokenlaw.properties.attention_cases import AttentionCase
 from tokenlaw.properties.attention_findings import check_pair, check_tensor
 from tokenlaw.properties.attention_tensors import Call, make_call
+from tokenlaw.properties.score_dtype import declares_scores_in_input_dtype, score_dtype
 from tokenlaw.spec.attention import attend
 from tokenlaw.spec.attention_bound import error_bound
-from tokenlaw.spec.contracts import ContractError
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,7 @@ class Subject:
 
     def __post_init__(self) -> None:
         self.attention = self.build()
-        declared = getattr(self.attention, "scores_in_input_dtype", False)
-        if not isinstance(declared, bool):
-            raise ContractError(f"scores_in_input_dtype must be True or False; it is {declared!r}")
-        self.scores_in_input_dtype = declared
+        self.scores_in_input_dtype = declares_scores_in_input_dtype(self.attention)
 
     @property
     def bitwise(self) -> bool:
@@ -107,7 +104,7 @@ class Subject:
 
     def score_dtype(self, case: AttentionCase) -> torch.dtype:
         """Where this implementation keeps the scores of the case, by its own word."""
-        return getattr(torch, case.dtype) if self.scores_in_input_dtype else torch.float32
+        return score_dtype(self.scores_in_input_dtype, getattr(torch, case.dtype))
 
     def expect(self, case: AttentionCase, call: Call, score_dtype: torch.dtype | None = None) -> Expected:
         """What the spec answers, with the bounds for scores in that dtype (None: as is declared)."""

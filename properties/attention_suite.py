@@ -9,17 +9,17 @@ from typing import Any
 
 import torch
 
-from tokenlaw.properties.announcing import announce_evidence
 from tokenlaw.properties.attention_cases import AttentionCase, from_data, needed_capabilities
 from tokenlaw.properties.attention_checks import ATTENTION_CHECKS, AttentionCheck
 from tokenlaw.properties.attention_findings import RuleBrokenError
 from tokenlaw.properties.attention_search import Search, evidence_of, judge
 from tokenlaw.properties.attention_strategies import Dimensions
 from tokenlaw.properties.attention_subject import Subject
-from tokenlaw.properties.running import Profile, Progress
 from tokenlaw.properties.trace import TraceError
+from tokenlaw.spec.announcing import announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import PAGED_ATTENTION, ContractError, Implementation
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
 
@@ -29,7 +29,6 @@ class AttentionSuite:
     Parameters
     ----------
     dimensions : sizes and dtypes that are tried; narrow them for a kernel that takes few.
-    device : where the implementation wants its tensors.
 
     Each check gets a quarter of the examples of the profile and an equal share of the seconds that are left.
     """
@@ -37,9 +36,8 @@ class AttentionSuite:
     contract = PAGED_ATTENTION
     checks: tuple[Check, ...] = tuple(entry.check for entry in ATTENTION_CHECKS)
 
-    def __init__(self, dimensions: Dimensions | None = None, device: str = "cpu") -> None:
+    def __init__(self, dimensions: Dimensions | None = None) -> None:
         self.dimensions = dimensions or Dimensions()
-        self.device = device
 
     def run(
         self,
@@ -49,11 +47,12 @@ class AttentionSuite:
         seed: int,
         selected: frozenset[str],
         progress: Progress,
+        settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
-        """Evidence for each selected check; see `tokenlaw.properties.running.Suite`."""
+        """Evidence for each selected check; see `tokenlaw.spec.suites.Suite`."""
         entries = [entry for entry in ATTENTION_CHECKS if entry.check.id in selected]
         try:
-            subject = self._subject(implementation)
+            subject = self._subject(implementation, settings.device)
         except ContractError:
             raise
         except Exception:
@@ -82,10 +81,16 @@ class AttentionSuite:
         progress(self.contract, len(entries), len(entries))
         return evidence
 
-    def replay(self, implementation: Implementation, counterexample: Mapping[str, Any]) -> list[Evidence]:
+    def replay(
+        self,
+        implementation: Implementation,
+        counterexample: Mapping[str, Any],
+        *,
+        settings: Settings = DEFAULTS,
+    ) -> list[Evidence]:
         """Run one saved case through every check whose kind of case it is."""
         case = from_data(counterexample)
-        subject = self._subject(implementation)
+        subject = self._subject(implementation, settings.device)
         lacking = needed_capabilities(case) - subject.capabilities
         if lacking:
             raise TraceError(
@@ -98,14 +103,14 @@ class AttentionSuite:
         ]
         return [_replayed(entry, subject, case) for entry in reached]
 
-    def _subject(self, implementation: Implementation) -> Subject:
+    def _subject(self, implementation: Implementation, device: str) -> Subject:
         build = implementation.factories.get(PAGED_ATTENTION)
         if build is None:
             raise ContractError(
                 f"{implementation.name} has no {PAGED_ATTENTION} factory; add one to audit it"
             )
         capabilities = effective_capabilities(implementation, PAGED_ATTENTION, build())
-        return Subject(build, capabilities, self.device)
+        return Subject(build, capabilities, device)
 
 
 def _not_supported(check: Check, capabilities: frozenset[str]) -> Evidence:

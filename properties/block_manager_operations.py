@@ -103,6 +103,7 @@ def speculate(world: World, step: Step, operation: trace.Speculate) -> None:
     del sequence.nodes[kept:]
     world.door.call("accept", sequence.handle, accepted)
     _observe_cut(world, step, sequence)
+    world.exercised["slots kept ahead"] += len(sequence.table) > world.blocks_for(kept)
     commit(world, step, sequence)
     world.exercised["speculation"] += 1
     world.exercised["full acceptance" if accepted == len(operation.drafts) else "rejection"] += 1

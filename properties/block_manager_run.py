@@ -13,6 +13,7 @@ from tokenlaw.properties.step import Moment, Step
 from tokenlaw.properties.trace import (
     Abort,
     Append,
+    AppendLayer,
     Attend,
     Batch,
     Evict,
@@ -69,9 +70,10 @@ _NEEDS: Mapping[type[Any], frozenset[str]] = {
     LateWrite: frozenset({"in-flight", "commit"}),
     Reorder: frozenset({"reorder"}),
     Overflow: frozenset({"reserve"}),
+    AppendLayer: frozenset({"layers"}),
     Attend: frozenset({"attend"}),
 }
-"""Operation -> capabilities without which it can't be carried out; the last three are of other contracts."""
+"""Operation -> capabilities without which it can't be carried out; the last four are of other contracts."""
 
 
 def needed_capabilities(trace: Trace) -> frozenset[str]:

@@ -4,23 +4,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tokenlaw.properties.announcing import announce
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.replaying import factory_of, require, trace_of
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
-from tokenlaw.properties.running import Outcome, Profile, Progress
+from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.strategies import traces
 from tokenlaw.properties.trace import Trace
+from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig, Implementation
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence
 
 
 @dataclass(frozen=True)
 class BlockManagerSuite:
-    """All checks of the block manager contract; see `tokenlaw.properties.running.Suite`."""
+    """All checks of the block manager contract; see `tokenlaw.spec.suites.Suite`."""
 
     contract: str = BLOCK_MANAGER
     checks: tuple[Check, ...] = BLOCK_MANAGER_CHECKS
@@ -33,6 +34,7 @@ class BlockManagerSuite:
         seed: int,
         selected: frozenset[str],
         progress: Progress,
+        settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Explore with generated traces."""
         factory = factory_of(implementation, BLOCK_MANAGER)
@@ -53,7 +55,13 @@ class BlockManagerSuite:
             before_run=announce,
         )
 
-    def replay(self, implementation: Implementation, counterexample: Mapping[str, Any]) -> list[Evidence]:
+    def replay(
+        self,
+        implementation: Implementation,
+        counterexample: Mapping[str, Any],
+        *,
+        settings: Settings = DEFAULTS,
+    ) -> list[Evidence]:
         """Run one saved trace, nothing muted, everything read back after every operation.
 
         Raises

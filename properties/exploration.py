@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, Phase
 from hypothesis.strategies import SearchStrategy
 
 from tokenlaw.properties import words
-from tokenlaw.properties.announcing import announce_evidence
 from tokenlaw.properties.judging import Crash, Describe, Finding, Judgement, judge, refutation
 from tokenlaw.properties.narrowing import shrink_crash, shrink_finding
-from tokenlaw.properties.running import Outcome, Profile, Progress
+from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import Trace
+from tokenlaw.spec.announcing import announce_evidence
+from tokenlaw.spec.suites import Profile, Progress
 from tokenlaw.spec.verdicts import Check, Evidence
 
 Run = Callable[[Trace, frozenset[str]], Outcome]

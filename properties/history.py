@@ -13,6 +13,7 @@ from typing import TypeVar
 from tokenlaw.properties.trace import (
     Abort,
     Append,
+    AppendLayer,
     Batch,
     Fork,
     Free,
@@ -57,7 +58,7 @@ class LiveSequence:
 
 @dataclass
 class History:
-    """State after the operations applied so far.
+    """State after the operations applied so far; of layers that differ in length, that of layer 0.
 
     ``live`` and ``swapped`` (out to the host tier, not usable) are in order of creation; ``freed`` holds
     the last few released ones, newest last; ``created`` counts all sequences, aborted ones included.
@@ -104,7 +105,7 @@ class History:
                 self.live.sort(key=lambda one: one.number)
             case Free() | Abort():
                 self._release(sequence)
-            case Append(_, tokens):
+            case Append(_, tokens) | AppendLayer(_, 0, tokens):
                 sequence.tokens += tokens
             case Fork():
                 self._create(sequence.tokens, sequence.namespace)

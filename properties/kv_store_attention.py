@@ -1,5 +1,6 @@
 """Judging a store's attention against contiguous float64 attention over what the harness knows it holds."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from tokenlaw.properties.kv_store_payload import dtype_of, scattered
+from tokenlaw.properties.score_dtype import declares_scores_in_input_dtype, score_dtype
 from tokenlaw.spec.attention import attend
 from tokenlaw.spec.attention_bound import error_bound
 from tokenlaw.spec.contracts import CacheConfig
@@ -19,11 +21,15 @@ _QUERY_SIZE = 4.0
 
 @dataclass(frozen=True)
 class _Expected:
-    """One query of one sequence in one layer, each ``[query_heads, head_size]``, and its exact answer."""
+    """One query of one sequence in one layer and its exact answer, each ``[query_heads, head_size]``.
+
+    ``bound_of`` gives the bound by the dtype in which scores are kept; ``bound`` is that of the store.
+    """
 
     query: Tensor
     output: Tensor
     bound: Tensor
+    bound_of: Callable[[torch.dtype], Tensor]
 
 
 @dataclass
@@ -32,12 +38,17 @@ class AttentionJudge:
 
     store: Any
     config: CacheConfig
-    _expected: dict[int, tuple[Tensor, list[_Expected]]] = field(default_factory=dict)
+    _scores: torch.dtype = torch.float32
+    _expected: dict[int, tuple[tuple[Tensor, ...], list[_Expected]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        declared = declares_scores_in_input_dtype(self.store)
+        self._scores = score_dtype(declared, dtype_of(self.config))
 
     def wrong_rows(
-        self, batch: list[tuple[int, Any, Float[Tensor, "2 layers kv_heads length head_size"]]]
+        self, batch: list[tuple[int, Any, tuple[Float[Tensor, "2 kv_heads length head_size"], ...]]]
     ) -> dict[int, tuple[str, str]]:
-        """Attend once in every layer with a batch of (number, handle, shadow); none is empty.
+        """Attend once in every layer with a batch of (number, handle, shadow of each layer); none is empty.
 
         Returns
         -------
@@ -61,26 +72,32 @@ class AttentionJudge:
                     wrong.setdefault(number, difference)
         return wrong
 
-    def _answers(self, number: int, shadow: Tensor) -> list[_Expected]:
+    def _answers(self, number: int, shadow: tuple[Tensor, ...]) -> list[_Expected]:
         known = self._expected.get(number)
         if known is None or known[0] is not shadow:
-            answers = [self._answer(number, shadow, layer) for layer in range(self.config.num_layers)]
+            answers = [self._answer(number, held, layer) for layer, held in enumerate(shadow)]
             self._expected[number] = known = (shadow, answers)
         return known[1]
 
-    def _answer(self, number: int, shadow: Tensor, layer: int) -> _Expected:
+    def _answer(self, number: int, held: Tensor, layer: int) -> _Expected:
         """The query, which depends on sequence, layer and length only, and what it must give."""
         config, dtype = self.config, dtype_of(self.config)
         shape = (config.num_kv_heads * QUERY_HEADS_PER_KV_HEAD, config.head_size)
         count = shape[0] * shape[1]
-        first = ((shadow.shape[3] * 64 + number) * config.num_layers + layer) * count
+        first = ((held.shape[2] * 64 + number) * config.num_layers + layer) * count
         query = scattered(first, count, dtype).view(shape) * _QUERY_SIZE
-        keys, values = shadow[:, layer].double().transpose(1, 2)
+        keys, values = held.double().transpose(1, 2)
         asked = query.double()[None]
         scale = config.head_size**-0.5
         output, _ = attend(asked, keys, values, scale, window=config.window)
-        bound, _ = error_bound(dtype, asked, keys, values, scale, window=config.window)
-        return _Expected(query, output[0], bound[0])
+
+        def bound_of(scores: torch.dtype) -> Tensor:
+            bound, _ = error_bound(
+                dtype, asked, keys, values, scale, window=config.window, score_dtype=scores
+            )
+            return bound[0]
+
+        return _Expected(query, output[0], bound_of(self._scores), bound_of)
 
 
 def _describe(row: _Expected, output: Tensor, layer: int) -> tuple[str, str] | None:
@@ -90,8 +107,10 @@ def _describe(row: _Expected, output: Tensor, layer: int) -> tuple[str, str] | N
     if not bool((excess > 0).any()):
         return None
     head, dim = divmod(int(excess.argmax()), output.shape[-1])
+    within_wider = bool((error <= row.bound_of(output.dtype)).all())
+    excuse = ", as it may be with scores in its dtype (declare scores_in_input_dtype)" if within_wider else ""
     exact, bound = row.output[head, dim].item(), row.bound[head, dim].item()
     return (
         f"{exact:.6g} within {bound:.1e} (layer {layer}, query head {head}, dim {dim})",
-        f"{output[head, dim].item():.6g}, off by {error[head, dim].item():.2g}",
+        f"{output[head, dim].item():.6g}, off by {error[head, dim].item():.2g}{excuse}",
     )

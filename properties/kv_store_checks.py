@@ -1,6 +1,15 @@
 """The claims that are asked of a KV store, and the capabilities that its traces need."""
 
-from tokenlaw.properties.trace import Attend, Fork, Operation, Overflow, Reorder, Rollback, Trace
+from tokenlaw.properties.trace import (
+    AppendLayer,
+    Attend,
+    Fork,
+    Operation,
+    Overflow,
+    Reorder,
+    Rollback,
+    Trace,
+)
 from tokenlaw.spec.contracts import KV_STORE
 from tokenlaw.spec.verdicts import Check, Severity
 
@@ -66,6 +75,13 @@ REORDER = _check(
     needs=("reorder",),
     exercised_by=("reorder",),
 )
+LAYERS = _check(
+    "layers",
+    "K1",
+    "Each layer owns its content and its length: extending one leaves the others as they are.",
+    needs=("layers",),
+    exercised_by=("append to a layer", "layers of different lengths", "append to a layer behind"),
+)
 ATTENTION = _check(
     "attention",
     "K21",
@@ -91,6 +107,7 @@ KV_STORE_CHECKS = (
     RELEASE,
     ROLLBACK,
     REORDER,
+    LAYERS,
     ATTENTION,
     BATCH,
 )
@@ -101,6 +118,7 @@ _NEEDED: dict[type[Operation], frozenset[str]] = {
     Rollback: frozenset({"rollback"}),
     Reorder: frozenset({"reorder"}),
     Overflow: frozenset({"reserve"}),
+    AppendLayer: frozenset({"layers"}),
     Attend: frozenset({"attend", "any-batch"}),
 }
 

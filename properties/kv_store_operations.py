@@ -4,23 +4,23 @@ from collections import Counter
 from contextlib import suppress
 from typing import Any
 
-import torch
-
 from tokenlaw.properties.full_pool import hint
 from tokenlaw.properties.kv_store_checks import (
     ATOMIC,
     ATTENTION,
     BATCH,
     BYSTANDERS,
-    CAPACITY,
     CONTENT,
+    LAYERS,
     RELEASE,
     REORDER,
     ROLLBACK,
 )
+from tokenlaw.properties.kv_store_overflow import overflow
 from tokenlaw.properties.kv_store_shadow import Shadow, ShadowedStore
 from tokenlaw.properties.trace import (
     Append,
+    AppendLayer,
     Attend,
     Fork,
     Free,
@@ -56,7 +56,7 @@ class Operations:
                 self._reorder(parents)
             case Attend(indices) if self.live and {"attend", "any-batch"} <= self.can:
                 self._attend_some(indices)
-            case Append() | Fork() | Rollback() | Free() | Overflow() if self.live:
+            case Append() | AppendLayer() | Fork() | Rollback() | Free() | Overflow() if self.live:
                 self._act(operation, self.live[operation.sequence % len(self.live)])
             case _:
                 return
@@ -66,6 +66,8 @@ class Operations:
         match operation:
             case Append(_, tokens):
                 self._append(sequence, len(tokens))
+            case AppendLayer(_, layer, tokens) if "layers" in self.can and LAYERS.id not in self.store.muted:
+                self._append_layer(sequence, layer % self.store.config.num_layers, len(tokens))
             case Fork() if "fork" in self.can:
                 self._fork(sequence)
             case Rollback(_, count) if "rollback" in self.can:
@@ -74,7 +76,7 @@ class Operations:
                 self.exercised["free"] += 1
                 self._release(sequence)
             case Overflow(_, count) if "reserve" in self.can:
-                self._overflow(sequence, count)
+                overflow(self.store, self.exercised, sequence, count)
 
     def _new(self, tokens: int) -> None:
         number = self.store.next_number()
@@ -101,27 +103,33 @@ class Operations:
             self.exercised["divergence"] += bool(relatives and tokens)
             self.store.verify({sequence.number: CONTENT}, BYSTANDERS)
 
-    def _extend(self, sequence: Shadow, tokens: int) -> bool:
-        """Reserve where that exists, append, and remember it; False if it doesn't fit."""
-        numbers = self.store.payload.draw(sequence.number, sequence.length, tokens)
+    def _append_layer(self, sequence: Shadow, layer: int, tokens: int) -> None:
+        behind = sequence.ends[layer] < sequence.length
+        if self._extend(sequence, tokens, layer):
+            self.exercised["append to a layer"] += 1
+            self.exercised["append to a layer behind"] += behind
+            self.exercised["layers of different lengths"] += sequence.shortest < sequence.length
+            self.store.verify({sequence.number: LAYERS}, BYSTANDERS)
+
+    def _extend(self, sequence: Shadow, tokens: int, layer: int | None = None) -> bool:
+        """Reserve where that exists, append to a layer or to all, remember it; False if it doesn't fit."""
+        ends = sequence.ends if layer is None else {layer: sequence.ends[layer]}
+        numbers = self.store.payload.draw(sequence.number, ends, tokens)
+        needed = max(sequence.length, max(ends.values()) + tokens)
         try:
             if "reserve" in self.can:
-                self.store.implementation.reserve(sequence.handle, sequence.length + tokens)
-                sequence.room = max(sequence.room, sequence.length + tokens)
-            self._write(sequence, numbers)
+                self.store.implementation.reserve(sequence.handle, needed)
+                sequence.room = max(sequence.room, needed)
+            self.store.write(sequence, numbers, layer)
         except OutOfBlocks:
-            self._refused(sequence.length + tokens, sequence)
+            self._refused(needed, sequence)
             return False
         except Exception as error:
             hint(error)
             raise
-        sequence.hold(torch.cat([sequence.content, numbers], dim=3))
+        sequence.extend(ends, numbers)
         self.store.remember_room()
         return True
-
-    def _write(self, sequence: Shadow, numbers: torch.Tensor) -> None:
-        keys, values = numbers.to(self.store.config.device)
-        self.store.implementation.append(sequence.handle, keys, values)
 
     def _refused(self, length: int, sequence: Shadow | None = None) -> None:
         """``length`` positions for this or a further sequence don't fit: true, and nothing changed?"""
@@ -149,7 +157,7 @@ class Operations:
         self.store.verify({number: CONTENT}, BYSTANDERS)
 
     def _rollback(self, sequence: Shadow, count: int) -> None:
-        legal = 0 <= count <= sequence.length
+        legal = 0 <= count <= sequence.shortest
         self.exercised["rollback" if legal else "bad rollback"] += 1
         try:
             self.store.implementation.rollback(sequence.handle, count)
@@ -158,10 +166,10 @@ class Operations:
                 raise
         else:
             if not legal:
-                expected = f"an error: there are {sequence.length} positions"
+                expected = f"an error: there are {sequence.shortest} positions"
                 self.store.report(ROLLBACK, expected, f"rollback of {count} was accepted", sequence)
                 return
-            sequence.hold(sequence.content[:, :, :, : sequence.length - count])
+            sequence.hold([held[:, :, : held.shape[2] - count] for held in sequence.content])
         self.store.verify({sequence.number: ROLLBACK}, BYSTANDERS)
 
     def _release(self, sequence: Shadow) -> None:
@@ -184,7 +192,7 @@ class Operations:
         wanted = {index: parent % count for index, parent in enumerate(parents[:count])}
         touched = sorted({*wanted, *wanted.values()})
         beams = [self.live[index] for index in touched]
-        if len({beam.length for beam in beams}) != 1:
+        if len({end for beam in beams for end in beam.ends.values()}) != 1:
             return
         places = [touched.index(wanted.get(index, index)) for index in touched]
         try:
@@ -197,39 +205,11 @@ class Operations:
         self.store.continue_as(beams, places)
         self.store.verify({beam.number: REORDER for beam in beams}, BYSTANDERS)
 
-    def _overflow(self, sequence: Shadow, count: int) -> None:
-        if len(self.live) < 2 or count < 1 or CAPACITY.id in self.store.muted:
-            return
-        self.exercised["overflow"] += 1
-        self._make_spare_room(sequence)
-        size = self.store.config.block_size
-        tokens = self.store.blocks(max(sequence.room, sequence.length)) * size - sequence.length + count
-        try:
-            self._write(sequence, self.store.payload.draw(sequence.number, sequence.length, tokens))
-        except Exception:
-            self.store.verify({}, CAPACITY)
-            return
-        expected = f"an error: there is room for {sequence.room} positions"
-        accepted = f"{sequence.length + tokens} positions were accepted"
-        damage = {one: self.store.difference(one) for one in self.live if one is not sequence}
-        victims = {one: difference for one, difference in damage.items() if difference is not None}
-        for victim, (position, _, held) in victims.items():
-            found = f"{accepted}, and now this one holds {held}"
-            self.store.report(CAPACITY, expected, found, victim, position)
-        if not victims:
-            self.store.report(CAPACITY, expected, accepted, sequence)
-
-    def _make_spare_room(self, sequence: Shadow) -> None:
-        """One position more than it holds, if that fits: an append may then overflow halfway."""
-        with suppress(OutOfBlocks):
-            self.store.implementation.reserve(sequence.handle, sequence.length + 1)
-            sequence.room = max(sequence.room, sequence.length + 1)
-
     def _attend_all(self) -> None:
         """Every live sequence once, in order of creation; a sequence without a position has no query."""
         if "attend" not in self.can or ATTENTION.id in self.store.muted or self.store.violations:
             return
-        if self.live and all(sequence.length for sequence in self.live):
+        if self.live and all(sequence.shortest for sequence in self.live):
             self.exercised["attend"] += 1
             self.store.report_rows(ATTENTION, self.live)
 
@@ -237,6 +217,6 @@ class Operations:
         batch = [self.live[index] for index in dict.fromkeys(index % len(self.live) for index in indices)]
         if not batch or batch == self.live or BATCH.id in self.store.muted:
             return
-        if all(sequence.length for sequence in self.live):
+        if all(sequence.shortest for sequence in self.live):
             self.exercised["attend a part"] += 1
             self.store.report_rows(BATCH, batch)

@@ -1,6 +1,7 @@
 """What the harness stores: numbers that are all different, so that a wrong one tells where it came from."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -52,10 +53,10 @@ def scattered(first: int, count: int, dtype: torch.dtype) -> Float[Tensor, " cou
 
 @dataclass(frozen=True)
 class _Chunk:
-    """What one append wrote: ``numbers [2, layers, kv_heads, tokens, head_size]`` from ``position`` on."""
+    """What one append wrote: ``numbers [2, layers, kv_heads, tokens, head_size]``; ``ends`` as in `draw`."""
 
     sequence: int
-    position: int
+    ends: tuple[tuple[int, int], ...]
     numbers: Tensor
 
 
@@ -68,15 +69,18 @@ class Payload:
     _chunks: list[_Chunk] = field(default_factory=list)
 
     def draw(
-        self, sequence: int, position: int, tokens: int
+        self, sequence: int, ends: Mapping[int, int], tokens: int
     ) -> Float[Tensor, "2 layers kv_heads tokens head_size"]:
-        """New numbers for ``tokens`` positions of a sequence, keys first, on the CPU."""
+        """New numbers for ``tokens`` positions of a sequence, keys first, on the CPU.
+
+        ``ends`` maps each layer that is extended, in their order, to the position at which that begins.
+        """
         config = self.config
-        shape = (2, config.num_layers, config.num_kv_heads, tokens, config.head_size)
+        shape = (2, len(ends), config.num_kv_heads, tokens, config.head_size)
         count = math.prod(shape)
         numbers = scattered(self._drawn, count, dtype_of(config)).view(shape)
         self._drawn += count
-        self._chunks.append(_Chunk(sequence, position, numbers))
+        self._chunks.append(_Chunk(sequence, tuple(ends.items()), numbers))
         return numbers
 
     def origin(self, number: float) -> str:
@@ -84,9 +88,8 @@ class Payload:
         for chunk in self._chunks:
             places = (chunk.numbers == number).nonzero().tolist()
             if places:
-                what, layer, head, offset, _ = places[0]
-                place = (
-                    f"position {chunk.position + offset}, layer {layer}, {KEY_OR_VALUE[what]}, head {head}"
-                )
+                what, index, head, offset, _ = places[0]
+                layer, end = chunk.ends[index]
+                place = f"position {end + offset}, layer {layer}, {KEY_OR_VALUE[what]}, head {head}"
                 return f"which was written for sequence {chunk.sequence}, {place}"
         return "which was never written"

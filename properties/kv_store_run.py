@@ -29,8 +29,8 @@ def run_trace(
 
     Operations that the contract or the capabilities don't have are skipped. What a muted check is about isn't
     done at all where it would only spread the known fault: no overflow when ``store/capacity`` is muted, no
-    attention for ``store/attention`` and ``store/batch``; a sequence that a muted fault damaged isn't
-    looked at any more.
+    append to one layer when ``store/layers`` is, no attention for ``store/attention`` and ``store/batch``; a
+    sequence that a muted fault damaged isn't looked at any more.
 
     Two operations need company. ``Overflow`` appends beyond the room *rounded up to whole blocks*, which a
     paged store may give, and only while another sequence is live that could suffer. ``Reorder`` needs all

@@ -1,6 +1,6 @@
 """What a KV store must hold: contiguous copies of its live sequences, and the comparison with them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,28 +20,47 @@ from tokenlaw.spec.verdicts import Check
 class Shadow:
     """A live sequence as it must be.
 
-    ``content`` is ``[2, layers, kv_heads, length, head_size]``, keys first. ``room`` is the longest length
-    that was reserved, ``peak`` the longest that was held. Sequences of a ``family`` may share storage. A
-    ``damaged`` one broke a muted check.
+    ``content`` is, for each layer, ``[2, kv_heads, length, head_size]``, keys first. ``room`` is the longest
+    length that was reserved, ``peak`` the longest that was held. Sequences of a ``family`` may share storage.
+    A ``damaged`` one broke a muted check.
     """
 
     number: int
     handle: Any
-    content: Float[Tensor, "2 layers kv_heads length head_size"]
+    content: tuple[Float[Tensor, "2 kv_heads length head_size"], ...]
     family: int
     room: int = 0
     peak: int = 0
     damaged: bool = False
 
     @property
-    def length(self) -> int:
-        """Positions held."""
-        return self.content.shape[3]
+    def ends(self) -> dict[int, int]:
+        """Layer -> positions that it holds."""
+        return {layer: held.shape[2] for layer, held in enumerate(self.content)}
 
-    def hold(self, content: Tensor) -> None:
+    @property
+    def length(self) -> int:
+        """Positions that the longest layer holds."""
+        return max(self.ends.values())
+
+    @property
+    def shortest(self) -> int:
+        """Positions that every layer holds."""
+        return min(self.ends.values())
+
+    def hold(self, content: Sequence[Tensor]) -> None:
         """The sequence holds this from now on."""
-        self.content = content
+        self.content = tuple(content)
         self.peak = max(self.peak, self.length)
+
+    def extend(
+        self, layers: Iterable[int], numbers: Float[Tensor, "2 layers kv_heads tokens head_size"]
+    ) -> None:
+        """These layers hold further numbers from now on."""
+        content = list(self.content)
+        for layer, further in zip(layers, numbers.unbind(1), strict=True):
+            content[layer] = torch.cat([content[layer], further], dim=2)
+        self.hold(content)
 
 
 class ShadowedStore:
@@ -69,8 +88,8 @@ class ShadowedStore:
         """A new sequence is live, empty or equal to its parent."""
         if parent is None:
             config = self.config
-            shape = (2, config.num_layers, config.num_kv_heads, 0, config.head_size)
-            sequence = Shadow(number, handle, torch.empty(shape, dtype=dtype_of(config)), family=number)
+            empty = torch.empty(2, config.num_kv_heads, 0, config.head_size, dtype=dtype_of(config))
+            sequence = Shadow(number, handle, (empty,) * config.num_layers, family=number)
         else:
             sequence = Shadow(
                 number, handle, parent.content, parent.family, room=parent.length, peak=parent.length
@@ -90,15 +109,26 @@ class ShadowedStore:
             if sequence.family in families:
                 sequence.family = beams[0].family
 
+    def write(self, sequence: Shadow, numbers: Tensor, layer: int | None = None) -> None:
+        """Append what `Payload.draw` gave, to one layer or to all."""
+        keys, values = numbers.to(self.config.device)
+        if layer is None:
+            self.implementation.append(sequence.handle, keys, values)
+        else:
+            self.implementation.append_layer(sequence.handle, layer, keys[0], values[0])
+
     def blocks(self, length: int) -> int:
         """Blocks that hold ``length`` positions."""
         return -(-length // self.config.block_size)
 
     def remember_room(self) -> None:
-        """Take down how many blocks, at least, and how many sequences are held at this time."""
+        """Take down how many blocks, at least, and how many sequences are held at this time.
+
+        A store may keep its layers apart: where they differ in length, the shortest counts.
+        """
         longest: dict[int, int] = {}
         for sequence in self.live:
-            longest[sequence.family] = max(longest.get(sequence.family, 0), self.blocks(sequence.length))
+            longest[sequence.family] = max(longest.get(sequence.family, 0), self.blocks(sequence.shortest))
         self._most_blocks = max(self._most_blocks, sum(longest.values()))
         self._most_sequences = max(self._most_sequences, len(self.live))
 
@@ -142,7 +172,7 @@ class ShadowedStore:
         """The first difference from the shadow as (position, expected, found), or None."""
         for layer in range(self.config.num_layers):
             read = self.implementation.read(sequence.handle, layer)
-            for what, tensor, expected in zip(KEY_OR_VALUE, read, sequence.content[:, layer], strict=True):
+            for what, tensor, expected in zip(KEY_OR_VALUE, read, sequence.content[layer], strict=True):
                 found = tensor.cpu()
                 if found.shape != expected.shape or found.dtype != expected.dtype:
                     place = f"{what}s of layer {layer} of shape"

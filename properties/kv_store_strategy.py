@@ -14,6 +14,7 @@ from tokenlaw.properties.drawing import any_of, evenly
 from tokenlaw.properties.history import History
 from tokenlaw.properties.trace import (
     Append,
+    AppendLayer,
     Attend,
     Fork,
     Free,
@@ -52,7 +53,7 @@ def configurations(device: str = "cpu", dtype: str = "float32") -> SearchStrateg
         CacheConfig,
         num_blocks=evenly(2, 8),
         block_size=any_of((2, 3, 4, 8, 16)),
-        num_layers=evenly(1, 2),
+        num_layers=any_of((2, 1, 3, 2)),
         num_kv_heads=evenly(1, 2),
         head_size=any_of((4, 8)),
         max_sequences=evenly(2, 5),
@@ -183,11 +184,36 @@ def _beams(draw: DrawFn, history: History, config: CacheConfig, forks: bool = Fa
     return [*first, *others, *step, Reorder(draw(parents)), *step, Reorder(draw(parents))]
 
 
+def _forward_pass(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Extend the layers of a sequence one after the other in any order; another one acts in between."""
+    sequence, tokens = _pick(draw, history), _tokens(draw(evenly(1, config.block_size)))
+    order = draw(any_of(tuple(permutations(range(config.num_layers)))))
+    operations: list[Operation] = [AppendLayer(sequence, layer, tokens) for layer in order]
+    if draw(st.booleans()):
+        between = any_of((_append, _free)) if len(history.live) > 1 else st.just(_append)
+        operations[1:1] = draw(between)(draw, history, config)
+    return operations
+
+
+def _own_lengths(draw: DrawFn, history: History, config: CacheConfig, forks: bool = False) -> list[Operation]:
+    """Extend one layer of a sequence twice, perhaps fork it, and go on in the other layer, twice as well."""
+    sequence, (ahead, behind) = _pick(draw, history), draw(any_of(((0, 1), (1, 0))))
+    lengths = evenly(1, config.block_size + 1)
+    fork: list[Operation] = [Fork(sequence)] if forks else []
+    return [
+        *[AppendLayer(sequence, ahead, _tokens(draw(lengths))) for _ in range(2)],
+        *fork,
+        *[AppendLayer(sequence, behind, _tokens(draw(lengths))) for _ in range(2)],
+    ]
+
+
 def _attend_part(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
-    """Some or all live sequences in any order; a second one is admitted if there is only one."""
+    """Some live sequences in any order, then the others; a second one is admitted if there is only one."""
     second: list[Operation] = [New(_tokens(_length(draw, config)))] if len(history.live) == 1 else []
     order = draw(any_of(tuple(permutations(range(len(history.live) + len(second))))))
-    return [*second, Attend(tuple(order[: draw(evenly(1, len(order)))]))]
+    count = draw(evenly(1, len(order)))
+    others: list[Operation] = [Attend(tuple(order[count:]))] if order[count:] else []
+    return [*second, Attend(tuple(order[:count])), *others]
 
 
 _ANY: frozenset[str] = frozenset()
@@ -208,6 +234,10 @@ _MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (frozenset({"rollback"}), _bad_rollback),
     (frozenset({"reorder"}), _beams),
     (frozenset({"reorder", "fork"}), partial(_beams, forks=True)),
+    (frozenset({"layers"}), _forward_pass),
+    (frozenset({"layers"}), _own_lengths),
+    (frozenset({"layers"}), _own_lengths),
+    (frozenset({"layers", "fork"}), partial(_own_lengths, forks=True)),
     (frozenset({"attend", "any-batch"}), _attend_part),
     (frozenset({"attend", "any-batch"}), _attend_part),
 )

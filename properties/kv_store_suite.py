@@ -6,31 +6,30 @@ from typing import Any
 
 import torch
 
-from tokenlaw.properties.announcing import announce
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.kv_store_payload import dtype_of
 from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, needed_capabilities, run_trace
 from tokenlaw.properties.kv_store_strategy import MAX_OPERATIONS, kv_store_traces
 from tokenlaw.properties.replaying import factory_of, require, trace_of
-from tokenlaw.properties.running import Outcome, Profile, Progress
+from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import Trace, TraceError
+from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig, Implementation
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence
 
 
 @dataclass(frozen=True)
 class KVStoreSuite:
-    """All checks of the KV store contract; see `tokenlaw.properties.running.Suite`.
+    """All checks of the KV store contract; see `tokenlaw.spec.suites.Suite`.
 
     Parameters
     ----------
-    device, dtype
-        Of the stores that are built, as in `CacheConfig`; the dtype one of float32, float16, bfloat16.
+    dtype : of the stores that are built, as in `CacheConfig`: float32, float16 or bfloat16.
     """
 
-    device: str = "cpu"
     dtype: str = "float32"
     contract: str = KV_STORE
     checks: tuple[Check, ...] = KV_STORE_CHECKS
@@ -43,10 +42,11 @@ class KVStoreSuite:
         seed: int,
         selected: frozenset[str],
         progress: Progress,
+        settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Explore with generated traces."""
         factory = factory_of(implementation, KV_STORE)
-        config = CacheConfig(device=self.device, dtype=self.dtype)
+        config = CacheConfig(device=settings.device, dtype=self.dtype)
         capabilities = effective_capabilities(implementation, KV_STORE, factory(config))
 
         def run(trace: Trace, muted: frozenset[str]) -> Outcome:
@@ -55,7 +55,7 @@ class KVStoreSuite:
         longest = min(MAX_OPERATIONS, profile.max_operations)
         return explore(
             self.checks,
-            kv_store_traces(capabilities, device=self.device, dtype=self.dtype, max_operations=longest),
+            kv_store_traces(capabilities, device=settings.device, dtype=self.dtype, max_operations=longest),
             run,
             profile=profile,
             seed=seed,
@@ -65,8 +65,14 @@ class KVStoreSuite:
             before_run=announce,
         )
 
-    def replay(self, implementation: Implementation, counterexample: Mapping[str, Any]) -> list[Evidence]:
-        """Run one saved trace with nothing muted.
+    def replay(
+        self,
+        implementation: Implementation,
+        counterexample: Mapping[str, Any],
+        *,
+        settings: Settings = DEFAULTS,
+    ) -> list[Evidence]:
+        """Run one saved trace with nothing muted; the trace says on which device.
 
         Raises
         ------

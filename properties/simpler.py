@@ -9,6 +9,7 @@ import msgspec
 
 from tokenlaw.properties.trace import (
     Append,
+    AppendLayer,
     Batch,
     Free,
     LateWrite,
@@ -22,7 +23,10 @@ from tokenlaw.properties.trace import (
 # These never become empty: an empty prompt is no simpler one, and many engines refuse it.
 _TOKENS = ("tokens", "prompt", "drafts")
 _TUPLES = (*_TOKENS, "parents", "sequences")
-_COUNTS = ("accepted", "count", "sequence")
+_COUNTS = ("accepted", "count", "sequence", "layer")
+_COMPOUND = Speculate | LateWrite | Batch | AppendLayer
+"""Operations for which a plainer kind may do."""
+
 _CONFIGURATION = ("num_blocks", "block_size", "num_layers", "num_kv_heads", "head_size", "max_sequences")
 
 
@@ -33,7 +37,7 @@ def size(trace: Trace) -> tuple[int, ...]:
     config = trace.config
     return (
         len(trace.operations),
-        sum(isinstance(operation, Speculate | LateWrite | Batch) for operation in trace.operations),
+        sum(isinstance(operation, _COMPOUND) for operation in trace.operations),
         sum(map(len, tuples)),
         sum(abs(count) * 2 + (count < 0) for count in counts),
         sum(map(sum, tuples)),
@@ -132,6 +136,8 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
     match operation:
         case Speculate(sequence, drafts, accepted) if drafts[: max(accepted, 0)]:
             yield Append(sequence, drafts[:accepted])
+        case AppendLayer(sequence, _, tokens):
+            yield Append(sequence, tokens)
         case LateWrite(sequence):
             yield Free(sequence)
         case Batch(sequences, tokens, released) if sequences and tokens:

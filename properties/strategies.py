@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tokenlaw.properties.drawing import evenly
 from tokenlaw.properties.phrases import PHRASES
-from tokenlaw.properties.running import Profile
 from tokenlaw.properties.scene import Phrase, Scene
 from tokenlaw.properties.trace import Operation, Trace
 from tokenlaw.spec.contracts import CacheConfig
+from tokenlaw.spec.suites import Profile
 
 _BLOCK_SIZES = (4, 4, 4, 4, 4, 3, 2, 1)
 # Small pools first: pressure and reuse come from them. Large ones hide nothing that small ones show, except

@@ -3,36 +3,43 @@
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
-from tokenlaw.properties.running import Suite
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION
+from tokenlaw.spec.suites import Suite
 
-_CLASSES: Mapping[str, tuple[str, str]] = {
+ADDRESSES: Mapping[str, tuple[str, str]] = {
     BLOCK_MANAGER: ("tokenlaw.properties.block_manager_suite", "BlockManagerSuite"),
     KV_STORE: ("tokenlaw.properties.kv_store_suite", "KVStoreSuite"),
     PAGED_ATTENTION: ("tokenlaw.properties.attention_suite", "AttentionSuite"),
 }
+"""Contract -> module and class of its suite."""
 
 
-class _Suites(Mapping[str, Suite]):
-    """Contract -> suite, built at first use."""
+class LazySuites(Mapping[str, Suite]):
+    """Contract -> suite, each built at first use.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    addresses : contract -> module and class of its suite.
+    """
+
+    def __init__(self, addresses: Mapping[str, tuple[str, str]]) -> None:
+        self._addresses = addresses
         self._built: dict[str, Suite] = {}
 
     def __getitem__(self, contract: str) -> Suite:
         if contract not in self._built:
-            module, name = _CLASSES[contract]
+            module, name = self._addresses[contract]
             suite: Suite = getattr(import_module(module), name)()
             self._built[contract] = suite
         return self._built[contract]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_CLASSES)
+        return iter(self._addresses)
 
     def __len__(self) -> int:
-        return len(_CLASSES)
+        return len(self._addresses)
 
 
 def suites() -> Mapping[str, Suite]:
-    """All suites by contract; iterating imports nothing, looking a suite up imports its module."""
-    return _Suites()
+    """The suites of this folder by contract; iterating imports nothing, looking one up imports its module."""
+    return LazySuites(ADDRESSES)

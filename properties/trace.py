@@ -10,7 +10,62 @@ from typing import Any
 
 import msgspec
 
+from tokenlaw.properties import strict_json
+from tokenlaw.properties.trace_operations import (
+    Abort,
+    Append,
+    AppendLayer,
+    Attend,
+    Batch,
+    Evict,
+    Fork,
+    Free,
+    FreeAgain,
+    LateWrite,
+    New,
+    Operation,
+    Overflow,
+    Reorder,
+    Reset,
+    Rollback,
+    Speculate,
+    SwapIn,
+    SwapOut,
+    Tokens,
+    Weights,
+)
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig
+from tokenlaw.spec.suites import CounterexampleError
+
+__all__ = [
+    "Abort",
+    "Append",
+    "AppendLayer",
+    "Attend",
+    "Batch",
+    "Evict",
+    "Fork",
+    "Free",
+    "FreeAgain",
+    "LateWrite",
+    "New",
+    "Operation",
+    "Overflow",
+    "Reorder",
+    "Reset",
+    "Rollback",
+    "Speculate",
+    "SwapIn",
+    "SwapOut",
+    "Tokens",
+    "Trace",
+    "TraceError",
+    "Weights",
+    "decode",
+    "load",
+    "save",
+    "to_data",
+]
 
 SCHEMA = "tokenlaw.trace/1"
 
@@ -31,156 +86,9 @@ LARGEST = {
 MAX_ELEMENTS = 2**27
 """Keys that a KV store of such a configuration may have room for, counted in single numbers."""
 
-Tokens = tuple[int, ...]
 
-
-class TraceError(ValueError):
+class TraceError(CounterexampleError):
     """A trace that can't be read, or that a target can't run; the message says why and what to do."""
-
-
-class New(msgspec.Struct, frozen=True, tag_field="op", tag="new"):
-    """Admit a sequence with these prompt tokens, write it, commit it."""
-
-    tokens: Tokens
-    namespace: str = ""
-
-
-class Append(msgspec.Struct, frozen=True, tag_field="op", tag="append"):
-    """Append committed tokens to a sequence."""
-
-    sequence: int
-    tokens: Tokens
-
-
-class Fork(msgspec.Struct, frozen=True, tag_field="op", tag="fork"):
-    """Fork a sequence; the child becomes the last live sequence."""
-
-    sequence: int
-
-
-class Speculate(msgspec.Struct, frozen=True, tag_field="op", tag="speculate"):
-    """Schedule and write draft tokens, keep the first ``accepted`` (at most all of them)."""
-
-    sequence: int
-    drafts: Tokens
-    accepted: int
-
-
-class Rollback(msgspec.Struct, frozen=True, tag_field="op", tag="rollback"):
-    """Forget the last ``count`` tokens; more than the length, or a negative count, must raise."""
-
-    sequence: int
-    count: int
-
-
-class Free(msgspec.Struct, frozen=True, tag_field="op", tag="free"):
-    """Release a sequence."""
-
-    sequence: int
-
-
-class FreeAgain(msgspec.Struct, frozen=True, tag_field="op", tag="free_again"):
-    """Release the sequence that was released last once more: must raise or do nothing."""
-
-
-class Abort(msgspec.Struct, frozen=True, tag_field="op", tag="abort"):
-    """Schedule tokens, then release the sequence before anything is written.
-
-    With ``sequence`` None a new sequence is admitted for it; else the tokens are appended to that one.
-    """
-
-    tokens: Tokens
-    sequence: int | None = None
-    namespace: str = ""
-
-
-class Evict(msgspec.Struct, frozen=True, tag_field="op", tag="evict"):
-    """Drop up to ``count`` cached blocks that no sequence holds."""
-
-    count: int
-
-
-class Reset(msgspec.Struct, frozen=True, tag_field="op", tag="reset"):
-    """Make every cached block unreachable."""
-
-
-class SwapOut(msgspec.Struct, frozen=True, tag_field="op", tag="swap_out"):
-    """Move a sequence to the host tier; it stays live but can't be used until it is back."""
-
-    sequence: int
-
-
-class SwapIn(msgspec.Struct, frozen=True, tag_field="op", tag="swap_in"):
-    """Bring a swapped-out sequence back; the index counts the swapped-out sequences only."""
-
-    sequence: int
-
-
-class Reorder(msgspec.Struct, frozen=True, tag_field="op", tag="reorder"):
-    """Beam search: the live sequences continue the content of ``parents`` (indices modulo their number)."""
-
-    parents: tuple[int, ...]
-
-
-class Weights(msgspec.Struct, frozen=True, tag_field="op", tag="weights"):
-    """The weights changed: a new epoch."""
-
-
-class LateWrite(msgspec.Struct, frozen=True, tag_field="op", tag="late_write"):
-    """A step in flight lands late: append ``tokens``, release that sequence, admit ``prompt`` and write
-    it, and only then write the appended tokens of the released sequence.
-    """
-
-    sequence: int
-    tokens: Tokens
-    prompt: Tokens
-
-
-class Batch(msgspec.Struct, frozen=True, tag_field="op", tag="batch"):
-    """One step of a batch: append a token to each of these live sequences (indices modulo their number,
-    repeats dropped; ``tokens`` are dealt round), and only then apply the copies of all, write and commit.
-
-    ``released`` is freed after the first append, unless it is None or one of the batch.
-    """
-
-    sequences: tuple[int, ...]
-    tokens: Tokens
-    released: int | None = None
-
-
-class Overflow(msgspec.Struct, frozen=True, tag_field="op", tag="overflow"):
-    """Append ``count`` tokens beyond the room that was reserved, without reserving: must raise."""
-
-    sequence: int
-    count: int
-
-
-class Attend(msgspec.Struct, frozen=True, tag_field="op", tag="attend"):
-    """Attend with a batch of these live sequences (indices modulo their number, repeats dropped)."""
-
-    sequences: tuple[int, ...]
-
-
-Operation = (
-    New
-    | Append
-    | Fork
-    | Speculate
-    | Rollback
-    | Free
-    | FreeAgain
-    | Abort
-    | Evict
-    | Reset
-    | SwapOut
-    | SwapIn
-    | Reorder
-    | Weights
-    | LateWrite
-    | Batch
-    | Overflow
-    | Attend
-)
 
 
 class Trace(msgspec.Struct, frozen=True):
@@ -223,7 +131,7 @@ def load(path: Path) -> Trace:
 def decode(raw: bytes, source: str) -> Trace:
     """Decode the JSON form; ``source`` names it in errors."""
     try:
-        data = msgspec.json.decode(raw)
+        data = strict_json.decode(raw)
     except msgspec.DecodeError as error:
         raise TraceError(f"{source}: not JSON: {error}") from None
     schema = data.get("schema") if isinstance(data, dict) else None

@@ -7,6 +7,7 @@ from tokenlaw.properties.running import Violation
 from tokenlaw.properties.trace import (
     Abort,
     Append,
+    AppendLayer,
     Attend,
     Batch,
     Evict,
@@ -137,6 +138,8 @@ def _act(operation: Operation, number: int, created: int) -> str:
     match operation:
         case Append(_, tokens):
             line = f"append to sequence {number}: {_tokens(tokens)}"
+        case AppendLayer(_, layer, tokens):
+            line = f"append to layer {layer} of sequence {number}: {_tokens(tokens)}"
         case Fork():
             line = f"fork sequence {number} -> sequence {created}"
         case Speculate(_, drafts, accepted):

@@ -8,6 +8,7 @@ from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
     KV_STORE,
     PAGED_ATTENTION,
+    VERIFIER,
     ContractError,
     Implementation,
 )
@@ -30,6 +31,7 @@ CAPABILITY_MEMBERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "window": ("window",),
         "swap": ("swap_out", "swap_in"),
         "in-flight": ("begin_step", "end_step"),
+        "lookahead": ("lookahead",),
     },
     KV_STORE: {
         "fork": ("fork",),
@@ -38,6 +40,7 @@ CAPABILITY_MEMBERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "reserve": ("reserve",),
         "attend": ("attend",),
         "any-batch": (),
+        "layers": ("append_layer",),
     },
     PAGED_ATTENTION: {
         "gqa": (),
@@ -53,6 +56,12 @@ CAPABILITY_MEMBERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "bitwise": (),
         "merge": ("merge",),
     },
+    VERIFIER: {
+        "draft": ("draft",),
+        "uniforms": (),
+        "row-seeds": (),
+        "trees": ("verify_tree",),
+    },
 }
 """Contract -> capability -> members that the built object must have; empty: can only be declared."""
 
@@ -60,10 +69,11 @@ MANDATORY_MEMBERS: Mapping[str, tuple[str, ...]] = {
     BLOCK_MANAGER: ("allocate", "append", "free", "block_table", "num_free_blocks"),
     KV_STORE: ("allocate", "append", "read", "free"),
     PAGED_ATTENTION: ("attend",),
+    VERIFIER: ("verify",),
 }
 
-ATTRIBUTES = frozenset({"window"})
-"""Members that are read, not called; every other one is absent unless it can be called."""
+ATTRIBUTES = frozenset({"window", "lookahead"})
+"""Members that are read, not called, and absent if they are 0; every other one must be callable."""
 
 PROBED_KEYWORDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     BLOCK_MANAGER: (("namespaces", "allocate", "namespace"),),
@@ -75,6 +85,7 @@ PROBED_KEYWORDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("alibi", "attend", "alibi_slopes"),
         ("lse", "attend", "return_lse"),
     ),
+    VERIFIER: (("uniforms", "verify", "uniforms"),),
 }
 """Contract -> (capability, method, keyword): a keyword in the method's signature shows the capability."""
 
@@ -91,11 +102,12 @@ def check_mandatory(contract: str, built: Any, source: str) -> None:
 
 def missing_members(members: Iterable[str], built: Any) -> list[str]:
     """Those of the members that the object lacks; a method that is None, or can't be called, is lacking."""
-    return [
-        name
-        for name in members
-        if not (hasattr(built, name) if name in ATTRIBUTES else callable(getattr(built, name, None)))
-    ]
+    return [name for name in members if not _has(built, name)]
+
+
+def _has(built: Any, name: str) -> bool:
+    value = getattr(built, name, 0)
+    return value is None or bool(value != 0) if name in ATTRIBUTES else callable(value)
 
 
 def needed(contract: str, missing: Iterable[str]) -> str:

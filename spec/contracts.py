@@ -20,7 +20,8 @@ from torch import Tensor
 BLOCK_MANAGER = "block-manager"
 KV_STORE = "kv-store"
 PAGED_ATTENTION = "paged-attention"
-CONTRACTS = (BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION)
+VERIFIER = "verifier"
+CONTRACTS = (BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER)
 
 NO_BLOCK = -1
 """Entry of a block table whose block was given back (below a sliding window)."""
@@ -102,9 +103,8 @@ class BlockManager(Protocol):
         ``swap``: ``swap_out(sequence)``, ``swap_in(sequence)``; their copies name tiers.
         ``in-flight``: ``begin_step()``, ``end_step()``: what was freed in between isn't handed out before
         the end, because the kernels of the step may still write it.
-
-    Attribute ``lookahead`` (tokens, default 0) declares how many slots beyond the length may stay allocated
-    after a rejection.
+        ``lookahead``: attribute ``lookahead`` (tokens; 0 as good as absent), how many slots beyond the length
+        may stay allocated after a rejection.
     """
 
     def allocate(self, tokens: Sequence[int]) -> Handle:
@@ -143,6 +143,14 @@ class KVStore(Protocol):
         (the last position) over the stored keys and values; queries and outputs
         ``float [batch, query_heads, head_size]``, query heads a multiple of ``num_kv_heads``.
         ``any-batch``: ``attend`` also takes some of the live sequences, in any order.
+        ``layers``: ``append_layer(sequence, layer, keys, values)`` extends one layer, as a forward pass does;
+        keys and values ``float [kv_heads, tokens, head_size]``. Each layer owns its length: the layers of a
+        sequence are extended in any order and may stay of different lengths, the other layers keep content
+        and length, and ``read`` gives what the layer itself holds. Then ``append`` extends every layer at its
+        own end, ``rollback`` shortens every layer (more than the shortest one holds raises), ``attend`` sees
+        the layer that it is asked about, and room is made for the longest one.
+
+    Attribute ``scores_in_input_dtype`` of a store with ``attend``: as for `PagedAttention`.
     """
 
     def allocate(self) -> Handle:
@@ -161,7 +169,7 @@ class KVStore(Protocol):
     def read(
         self, sequence: Any, layer: int
     ) -> tuple[Float[Tensor, "kv_heads length head_size"], Float[Tensor, "kv_heads length head_size"]]:
-        """Keys and values of every position of the sequence, in order."""
+        """Keys and values of every position of the sequence in a layer, in order."""
         ...
 
     def free(self, sequence: Any) -> None:
@@ -205,12 +213,36 @@ class PagedAttention(Protocol):
 
 
 @dataclass(frozen=True)
+class KnownDeviation:
+    """A fault of an implementation that its owner knows of and hasn't repaired yet.
+
+    An audit runs the counterexample first. While it still refutes the check, the check is reported as a known
+    deviation, doesn't count against the verdict, and is not searched for other faults: a second fault that
+    breaks the same check stays hidden until the first is repaired. Once the counterexample passes, the entry
+    has expired: the check runs as ever and is ``unknown`` at best until the entry is removed.
+
+    Attributes
+    ----------
+    check : id of the check, such as ``kv/content``.
+    counterexample : what an audit saved for it, as plain JSON data.
+    reason : why it is accepted for now, in one sentence.
+    link : where it is tracked.
+    """
+
+    check: str
+    counterexample: Mapping[str, Any]
+    reason: str
+    link: str
+
+
+@dataclass(frozen=True)
 class Implementation:
     """Something that can be audited.
 
     ``factories`` maps a contract to a callable: ``CacheConfig -> BlockManager``, ``CacheConfig -> KVStore``,
-    ``() -> PagedAttention``. ``capabilities`` maps a contract to what is claimed for it; for a contract
-    that isn't named there, capabilities are probed (`tokenlaw.spec.capabilities`).
+    ``() -> PagedAttention``, ``() -> Verifier`` (or a plain ``verify`` function in its place).
+    ``capabilities`` maps a contract to what is claimed for it; for a contract that isn't named there,
+    capabilities are probed (`tokenlaw.spec.capabilities`).
     """
 
     name: str
@@ -218,6 +250,7 @@ class Implementation:
     factories: Mapping[str, Callable[..., Any]]
     capabilities: Mapping[str, frozenset[str]] = field(default_factory=dict)
     summary: str = ""
+    known_deviations: tuple[KnownDeviation, ...] = ()
 
 
 class ContractError(Exception):

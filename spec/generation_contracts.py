@@ -6,33 +6,108 @@ The rules that their outputs must follow are laws, not equalities: `tokenlaw.spe
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from jaxtyping import Float, Int
+import torch
+from jaxtyping import Float, Float64, Int64
 from torch import Tensor
+
+from tokenlaw.spec.row_laws import RowParameters, row_laws
 
 NO_TOKEN = -1
 """Padding after the last token that a row emits."""
+
+TEXTBOOK, BLOCK, EXACT, APPROXIMATE = "textbook", "block", "exact", "approximate"
+CLAIMS = (TEXTBOOK, BLOCK, EXACT, APPROXIMATE)
+"""What a verifier can claim, the strongest first.
+
+``textbook``: emitted tokens and accepted length have the joint law of chain rejection sampling.
+``block``: they have the joint law of block verification. ``exact``: the completed law is that of target-only
+decoding, whatever the joint law; the first two imply it. ``approximate``: none of these.
+"""
 
 
 @dataclass(frozen=True)
 class VerifyBatch:
     """What one verification step is given: B rows, up to K drafts each, a vocabulary of V tokens.
 
+    Tensors are on one device. Rows may share memory (stride 0), as ``expand`` makes them.
+
     Attributes
     ----------
-    draft_tokens : int64 ``[B, K]``; what stands behind a row's last draft is ignored.
+    draft_tokens : int64 ``[B, K]``, each in 0 .. V - 1; what stands behind a row's last draft is ignored.
     num_draft_tokens : int64 ``[B]``, 0 .. K.
-    target_probabilities : float ``[B, K + 1, V]``; row i at position j follows the first j drafts. What
-        stands behind position ``num_draft_tokens[i]`` is ignored.
-    draft_probabilities : float ``[B, K, V]``, the laws that the drafts were drawn from, or None for drafts
-        that were not drawn (prompt lookup), whose laws count as one-hot.
+    target_logits : float ``[B, K + 1, V]``, finite or minus infinity; row i at position j follows the first
+        j drafts. What stands behind position ``num_draft_tokens[i]`` is ignored.
+    draft_logits : float ``[B, K, V]``; the drafts were drawn from the laws that these and ``params`` give.
+        None for drafts that were not drawn (prompt lookup), whose laws count as one-hot.
+    params : what each row asks of the sampler, on the target's side and on the draft's.
     """
 
-    draft_tokens: Int[Tensor, "batch drafts"]
-    num_draft_tokens: Int[Tensor, " batch"]
-    target_probabilities: Float[Tensor, "batch drafts+1 vocabulary"]
-    draft_probabilities: Float[Tensor, "batch drafts vocabulary"] | None
+    draft_tokens: Int64[Tensor, "batch drafts"]
+    num_draft_tokens: Int64[Tensor, " batch"]
+    target_logits: Float[Tensor, "batch drafts+1 vocabulary"]
+    draft_logits: Float[Tensor, "batch drafts vocabulary"] | None
+    params: RowParameters
+
+    @cached_property
+    def target_probs(self) -> Float64[Tensor, "batch drafts+1 vocabulary"]:
+        """Laws of the target after the sampling parameters, float64; each sums to one."""
+        return row_laws(self.target_logits, self.params)
+
+    @cached_property
+    def draft_probs(self) -> Float64[Tensor, "batch drafts vocabulary"] | None:
+        """Laws of the drafts after the sampling parameters, float64; None where drafts weren't drawn."""
+        return None if self.draft_logits is None else row_laws(self.draft_logits, self.params)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """``(B, K, V)``."""
+        rows, positions, vocabulary = self.target_logits.shape
+        return rows, positions - 1, vocabulary
+
+
+@dataclass(frozen=True)
+class TreeBatch:
+    """One verification step with several candidates: every row has the same tree of N drafted nodes.
+
+    Attributes
+    ----------
+    tokens : int64 ``[B, N]``, the token of each node.
+    parents : for each node the number of its parent, always a smaller one; -1 is the root, the last token
+        that is already there. Children of one node are tried in the order of their numbers.
+    target_logits : float ``[B, N + 1, V]``; entry 0 follows the root, entry i + 1 follows node i.
+    draft_logits : float ``[B, N + 1, V]``, the laws that the children of root and nodes were drawn from; None
+        for candidates that were not drawn, such as the top k of a draft model.
+    replacement : whether siblings were drawn independently, or without replacement.
+    params : what each row asks of the sampler.
+    """
+
+    tokens: Int64[Tensor, "batch nodes"]
+    parents: tuple[int, ...]
+    target_logits: Float[Tensor, "batch nodes+1 vocabulary"]
+    draft_logits: Float[Tensor, "batch nodes+1 vocabulary"] | None
+    replacement: bool
+    params: RowParameters
+
+    @cached_property
+    def target_probs(self) -> Float64[Tensor, "batch nodes+1 vocabulary"]:
+        """Laws of the target after the sampling parameters."""
+        return row_laws(self.target_logits, self.params)
+
+    @cached_property
+    def draft_probs(self) -> Float64[Tensor, "batch nodes+1 vocabulary"] | None:
+        """Laws that children were drawn from (without replacement: the first child); None if not drawn."""
+        return None if self.draft_logits is None else row_laws(self.draft_logits, self.params)
+
+    @property
+    def depth(self) -> int:
+        """The largest number of nodes on a path from the root."""
+        depths: list[int] = []
+        for parent in self.parents:
+            depths.append(1 if parent < 0 else depths[parent] + 1)
+        return max(depths, default=0)
 
 
 @runtime_checkable
@@ -42,10 +117,24 @@ class Verifier(Protocol):
     Exact if, and only if, the completed law of every row (`tokenlaw.spec.steps.completed_law`) is that of
     target-only sampling. Whether the textbook chain rule is followed as well is a claim of its own: block
     verification and sample-and-match are exact with other joint laws.
+
+    Equal batches and seeds give equal tokens. Rows are independent; a row with a seed of its own gives tokens
+    that depend on this seed and this row only (capability ``row-seeds``).
+
+    Optional capabilities (name: members)
+        ``draft``: ``draft(logits [B, V], params, *, position, seed) -> int64 [B]``: the implementation's own
+        drafter draws the drafts of position 0, 1, ... with its own random numbers; the step that verifies
+        them gets the same seed and the same ``params``.
+        ``uniforms``: ``verify(batch, *, seed, uniforms [B, K])`` takes the numbers in [0, 1) that decide
+        about acceptance: draft j is accepted if number j is below its acceptance probability.
+        ``row-seeds``: ``params.seeds`` are honoured.
+        ``trees``: ``verify_tree(batch: TreeBatch, *, seed) -> int64 [B, depth + 1]``.
+
+    Attribute ``claims`` (str, one of `CLAIMS`; ``textbook`` where it is absent) says what is claimed.
     """
 
-    def verify(self, batch: VerifyBatch, *, seed: int) -> Int[Tensor, "batch drafts+1"]:
-        """Emitted tokens, int64 ``[B, K + 1]``, `NO_TOKEN` after the last; equal seeds give equal tokens."""
+    def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
+        """Emitted tokens, int64 ``[B, K + 1]``, `NO_TOKEN` after the last one of each row."""
         ...
 
 
@@ -62,3 +151,32 @@ class Decoder(Protocol):
     ) -> Sequence[int]:
         """The next ``num_tokens`` tokens after the prompt, drafting ``draft_length`` tokens a step."""
         ...
+
+
+def as_logits(
+    laws: Float[Tensor, "*positions vocabulary"], name: str
+) -> Float64[Tensor, "*positions vocabulary"]:
+    """Logits of given probabilities, for a `VerifyBatch` made from laws.
+
+    Raises
+    ------
+    ValueError
+        A probability is NaN, infinite or negative, or a law doesn't sum to one; the message names the place.
+
+    Examples
+    --------
+    >>> as_logits(torch.tensor([[0.5, 0.6]]), "target probabilities")
+    Traceback (most recent call last):
+    ValueError: target probabilities [0]: the law sums to 1.1 instead of 1
+    """
+    laws = laws.to(torch.float64)
+    bad = ~(torch.isfinite(laws) & (laws >= 0))
+    if bool(bad.any()):
+        place = bad.nonzero()[0].tolist()
+        raise ValueError(f"{name} {place}: {laws[tuple(place)].item()} is no probability")
+    sums = laws.sum(-1)
+    off = (sums - 1).abs() > 1e-5
+    if bool(off.any()):
+        place = off.nonzero()[0].tolist()
+        raise ValueError(f"{name} {place}: the law sums to {sums[tuple(place)].item():.6g} instead of 1")
+    return laws.log()

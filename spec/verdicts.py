@@ -25,6 +25,7 @@ class Severity(StrEnum):
 
     CROSS_SEQUENCE = "another sequence's content"
     WRONG_CONTENT = "wrong content"
+    WRONG_LAW = "wrong law"
     CRASH = "crash"
     LEAK = "leak"
     EFFICIENCY = "lost efficiency"
@@ -108,6 +109,12 @@ class Evidence:
 
     ``exercised`` counts the events behind the verdict, ``counterexample`` is plain JSON data (a trace,
     or an attention case), ``message`` is complete: rule, place, expected, found, the trace in words.
+
+    Checks of laws add ``statistics``, plain JSON data with finite numbers: ``samples``; ``power`` with
+    ``tv``, the smallest deviation that would have been refuted, and the ``probability`` of that; ``ledger``,
+    a list of ``kind``, ``share``, ``alpha`` and ``observed``; and what a later run needs to go on.
+
+    ``known`` is the reason, and the link, why a refutation is a known deviation that doesn't count.
     """
 
     check: Check
@@ -117,3 +124,5 @@ class Evidence:
     seconds: float = 0.0
     message: str = ""
     counterexample: Mapping[str, Any] | None = None
+    statistics: Mapping[str, Any] | None = None
+    known: str = ""

@@ -2,7 +2,7 @@
 
 from support.attention_faults import SoftcapAfterMask
 from support.attention_kernels import run
-from tokenlaw.properties.announcing import listening
+from tokenlaw.spec.announcing import listening
 from tokenlaw.spec.verdicts import Evidence, Verdict
 
 

@@ -6,14 +6,16 @@ from pathlib import Path
 import pytest
 
 import tokenlaw
-from tokenlaw import api
+from tokenlaw import in_process
 
 TARGETS = Path(__file__).parent / "targets"
 
 
 @pytest.fixture(autouse=True)
 def _fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(api, "load_suites", functools.partial(api.load_suites, "fake_suites:suites"))
+    monkeypatch.setattr(
+        in_process, "load_suites", functools.partial(in_process.load_suites, "fake_suites:suites")
+    )
     monkeypatch.syspath_prepend(str(TARGETS))
     monkeypatch.chdir(tmp_path)
 
@@ -100,7 +102,7 @@ def test_real_attention_is_checked_in_this_process(monkeypatch: pytest.MonkeyPat
     from tokenlaw.checks import load_suites
     from tokenlaw.targets import resolve
 
-    monkeypatch.setattr(api, "load_suites", load_suites)
+    monkeypatch.setattr(in_process, "load_suites", load_suites)
     factory = resolve("reference").factories["paged-attention"]
     report = tokenlaw.check_paged_attention(factory, only="*/inputs", profile="dev")
     assert report.verdict is tokenlaw.Verdict.HOLDS

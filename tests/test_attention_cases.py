@@ -124,6 +124,12 @@ def test_boundary_lengths_are_always_tried():
         assert {0, 1, size, size + 1, 2 * size, 3 * size - 1} <= tried
 
 
+def test_every_dtype_is_tried_before_other_block_sizes():
+    grid = [(case.block_size, case.dtype) for case in basic_cases(Scope(), Dimensions())]
+    first = [(4, dtype) for dtype in ("float32", "bfloat16", "float16")]
+    assert list(dict.fromkeys(grid)) == [*first, (1, "float32"), (3, "float32"), (16, "float32")]
+
+
 @given(ANY_CASE)
 def test_drawn_cases_are_legal(case):
     assert case == legal(case)

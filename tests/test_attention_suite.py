@@ -8,9 +8,9 @@ from support.attention_kernels import ALL, IDS, SUITE, HalfWeights, Kernel, impl
 from support.attention_memory_faults import MEMORY_FAULTS, LogicalIsPhysical
 from tokenlaw.properties.attention_strategies import Dimensions
 from tokenlaw.properties.attention_suite import AttentionSuite
-from tokenlaw.properties.running import Profile
 from tokenlaw.properties.trace import TraceError
 from tokenlaw.spec.contracts import ContractError, Implementation
+from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Verdict
 
 FAULTS = [*FORMULA_FAULTS, *MEMORY_FAULTS]

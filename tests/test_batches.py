@@ -44,7 +44,7 @@ def test_copies_of_a_step_may_share_nothing_when_a_source_is_released_in_it() ->
 
 def test_an_audit_finds_sources_that_are_not_held() -> None:
     report = tokenlaw.check_block_manager(
-        free_sources, capabilities=ALL - {"swap"}, only="kv/copy-order", raises=False
+        free_sources, capabilities=ALL - {"swap", "lookahead"}, only="kv/copy-order", raises=False
     )
     (row,) = report.evidence
     assert row.verdict is tokenlaw.Verdict.REFUTED
@@ -128,7 +128,7 @@ class PublishesAtScheduling(PagedBlockManager):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_manager_without_commit_is_not_asked_for_batches(seed: int) -> None:
-    capabilities = ALL - {"commit", "in-flight", "window"}
+    capabilities = ALL - {"commit", "in-flight", "window", "lookahead"}
     report = tokenlaw.check_block_manager(PublishesAtScheduling, capabilities=capabilities, seed=seed)
     assert {row.check.id for row in report.with_verdict(tokenlaw.Verdict.NOT_SUPPORTED)} == {
         "kv/in-flight",

@@ -16,8 +16,7 @@ import pytest
 
 import tokenlaw
 from tokenlaw import counterexamples, runner
-from tokenlaw.cli import ProfileName, main
-from tokenlaw.properties.running import PROFILES
+from tokenlaw.cli import main
 
 TARGETS = Path(__file__).parent / "targets"
 
@@ -84,7 +83,7 @@ def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say what to do: audit, replay or list (tokenlaw --help)"),
+        ([], "say what to do: audit, replay, plan or list (tokenlaw --help)"),
         (["audti"], "No such command 'audti'"),
         (["audit"], "Missing argument"),
         (["audit", "reference", "--bogus"], "No such option: --bogus"),
@@ -249,7 +248,3 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
         [sys.executable, "-m", "tokenlaw", "--version"], capture_output=True, text=True, check=True
     )
     assert run.stdout == f"tokenlaw {tokenlaw.__version__}\n"
-
-
-def test_profiles_are_those_of_the_suites() -> None:
-    assert [str(name) for name in ProfileName] == list(PROFILES)

@@ -4,12 +4,13 @@ from collections import Counter
 
 import pytest
 
-from tokenlaw.properties.announcing import listening
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.narrowing import crash_place
-from tokenlaw.properties.running import Outcome, Profile, Violation
+from tokenlaw.properties.running import Outcome, Violation
 from tokenlaw.properties.strategies import traces
 from tokenlaw.properties.trace import Fork, Free, New, Rollback, Trace, to_data
+from tokenlaw.spec.announcing import listening
+from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Check, Severity, Verdict
 
 CAPABILITIES = frozenset({"fork", "rollback"})

@@ -23,9 +23,9 @@ ALL = REFERENCE.capabilities[BLOCK_MANAGER]
 class KeepsTheChainOfKeys(PagedBlockManager):
     """After a rollback later blocks are published behind the keys of the blocks that are gone."""
 
-    def _truncate(self, record: SequenceRecord, length: int) -> None:
+    def _truncate(self, record: SequenceRecord, length: int, blocks: int) -> None:
         keys = list(record.keys)
-        super()._truncate(record, length)
+        super()._truncate(record, length, blocks)
         record.keys = keys
 
 
@@ -135,7 +135,8 @@ def test_a_full_host_may_refuse() -> None:
 class TakesTwoAhead(PagedBlockManager):
     """Keeps blocks for two further tokens, which a fork shares and an append replaces."""
 
-    lookahead = 2
+    def __init__(self, config: CacheConfig) -> None:
+        super().__init__(config, lookahead=2)
 
     def _blocks_for(self, length: int) -> int:
         return super()._blocks_for(length + self.lookahead)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from tokenlaw.impl.paged import REFERENCE, PagedKVStore
+from tokenlaw.impl.paged.layer import LayerSequence
 from tokenlaw.properties.attention_cases import from_data
 from tokenlaw.properties.block_manager_suite import BlockManagerSuite
 from tokenlaw.properties.kv_store_run import run_trace
@@ -89,7 +90,7 @@ class WritesHalf(PagedKVStore):
 
     def append(self, sequence: int, keys: torch.Tensor, values: torch.Tensor) -> None:
         stored = self._record(sequence)
-        room = self._manager.num_tokens(stored.blocks) - stored.length
+        room = min(layer.room(part) - part.length for layer, part in zip(self._layers, stored, strict=True))
         if keys.shape[2] > room:
             super().append(sequence, keys[:, :, :room], values[:, :, :room])
             raise OutOfBlocks("no room")
@@ -99,8 +100,11 @@ class WritesHalf(PagedKVStore):
 class SharesSpareRoom(PagedKVStore):
     """A fork shares room that was reserved and not written, without a copy."""
 
-    def _fork_blocks(self, stored: Any) -> int:
-        return self._manager.fork(stored.blocks)
+    def _fork(self, stored: list[LayerSequence]) -> list[LayerSequence]:
+        return [
+            LayerSequence(layer._manager.fork(part.blocks), part.length)
+            for layer, part in zip(self._layers, stored, strict=True)
+        ]
 
 
 @pytest.mark.parametrize(

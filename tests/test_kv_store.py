@@ -6,14 +6,17 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor
 
 from support.broken_stores import (
     FAULTS,
     ForgetsLastKey,
     Leaks,
     NoLimit,
+    OneLengthForAllLayers,
     OverwritesThenRaises,
     OwnOrder,
+    SharesLayers,
     SharesTail,
     WritesNeighbour,
 )
@@ -64,7 +67,9 @@ def test_silent_on_the_honest_store_in_a_suite(dtype: str) -> None:
     assert sum(one.verdict is Verdict.HOLDS for one in evidence) >= 6
 
 
-@pytest.mark.parametrize("store", [Leaks, SharesTail, OwnOrder], ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "store", [Leaks, SharesTail, OwnOrder, OneLengthForAllLayers, SharesLayers], ids=lambda one: one.__name__
+)
 def test_a_suite_finds_and_shrinks(store: type[ListStore]) -> None:
     check = next(check for known, check, _ in FAULTS if known is store)
     evidence = {one.check.id: one for one in audit(store, seed=3)}
@@ -132,6 +137,39 @@ def test_an_error_of_a_scheduling_call_gets_a_hint(method: str) -> None:
     assert outcome.crash.rstrip().endswith("no room" if method == "free" else f"no room\n{HINT}")
 
 
+class KeepsScoresInItsDtype(ListStore):
+    """Attention of eager code: scores and probabilities are stored in the dtype of the query."""
+
+    def row(self, sequence: int, query: Tensor, layer: int, scale: float) -> Tensor:
+        keys, values = self.content[sequence][layer].repeat_interleave(2, dim=1)
+        scores = torch.einsum("hd,hkd->hk", query, keys) * scale
+        weights = torch.softmax(scores.float(), dim=-1).to(query.dtype)
+        return torch.einsum("hk,hkd->hd", weights.float(), values.float())
+
+
+class DeclaresIt(KeepsScoresInItsDtype):
+    scores_in_input_dtype = True
+
+
+class DeclaresItAsAWord(KeepsScoresInItsDtype):
+    scores_in_input_dtype = "yes"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_a_store_may_declare_where_it_keeps_scores(dtype: str) -> None:
+    config = replace(CONFIG, num_blocks=16, block_size=16, head_size=64, dtype=dtype)
+    trace = Trace((new(64), *[append(0, 3)] * 20), config, KV_STORE)
+    short = Trace((new(2),), config, KV_STORE)
+    undeclared = run_trace(KeepsScoresInItsDtype, trace, ALL)
+    assert {violation.check for violation in undeclared.violations} == {"store/attention"}
+    assert undeclared.violations[0].found.endswith("(declare scores_in_input_dtype)")
+    assert run_trace(DeclaresIt, trace, ALL).violations == []
+    (wrong,) = run_trace(type("AndForgets", (DeclaresIt,), {"row": ForgetsLastKey.row}), short, ALL).violations
+    assert not wrong.found.endswith("(declare scores_in_input_dtype)")
+    with pytest.raises(ContractError, match="must be True or False; it is 'yes'"):
+        run_trace(DeclaresItAsAWord, trace, ALL)
+
+
 def test_payload_numbers_are_distinct_exact_and_traceable() -> None:
     for dtype, period in ((torch.float16, 2**14), (torch.bfloat16, 2**11)):
         assert scattered(5, period, dtype).unique().numel() == period
@@ -139,8 +177,8 @@ def test_payload_numbers_are_distinct_exact_and_traceable() -> None:
     assert numbers.unique().numel() == 200_000
     assert 2**-7 <= numbers.abs().min() < numbers.abs().max() < 2
     payload = Payload(CONFIG)
-    payload.draw(0, 0, 3)
-    second = payload.draw(4, 7, 2)
+    payload.draw(0, {0: 0, 1: 0}, 3)
+    second = payload.draw(4, {0: 5, 1: 7}, 2)
     number = second[1, 1, 0, 1, 2].item()
     assert payload.origin(number) == "which was written for sequence 4, position 8, layer 1, value, head 0"
     assert payload.origin(0.0) == "which was never written"

@@ -17,7 +17,7 @@ class Driver:
     def __init__(self, seed: int, window: int | None) -> None:
         self.random = random.Random(seed)
         self.num_blocks = self.random.choice([5, 9, 14])
-        self.paged = manager(self.num_blocks, window)
+        self.paged = manager(self.num_blocks, window, lookahead=self.random.choice([0, 3]))
         self.cache = SymbolicCache(self.paged, self.num_blocks, window, self.random)
         self.done: Counter[str] = Counter()
         self.prompts: list[list[int]] = [[]]

@@ -43,6 +43,40 @@ def test_accepting_keeps_a_prefix_of_the_drafts(length: int, drafts: int) -> Non
             paged.accept(sequence, 1)
 
 
+def test_a_rejection_leaves_the_blocks_of_the_look_ahead() -> None:
+    paged = manager(lookahead=SIZE + 1)
+    sequence = admit(paged, [1, 2, 3])
+    paged.speculate(sequence, [7] * (3 * SIZE))
+    drafted = paged.block_table(sequence)
+    paged.accept(sequence, 1)
+    assert paged.block_table(sequence) == drafted[:3]
+    paged.append(sequence, [8] * (2 * SIZE))
+    assert paged.block_table(sequence) == drafted[:3]
+    paged.rollback(sequence, SIZE)
+    assert paged.block_table(sequence) == drafted[:2]
+
+
+def test_nobody_else_gets_slots_of_the_look_ahead() -> None:
+    paged = manager(lookahead=2 * SIZE)
+    sequence = admit(paged, [1, 2, 3, 4])
+    paged.speculate(sequence, [7] * SIZE)
+    while_drafted = paged.fork(sequence)
+    paged.accept(sequence, 0)
+    assert len(paged.block_table(sequence)) == 1  # the other block is shared, and both sides would write it
+    paged.accept(while_drafted, 0)
+    assert len(paged.block_table(while_drafted)) == 2
+    assert len(paged.block_table(paged.fork(while_drafted))) == 1
+    paged.swap_out(while_drafted)
+    copies = paged.pending_copies()
+    assert len(copies) == 1
+    assert paged.num_free_blocks() == 7
+
+
+def test_a_negative_look_ahead_is_refused() -> None:
+    with pytest.raises(ValueError, match="lookahead is -1"):
+        manager(lookahead=-1)
+
+
 def test_drafts_are_never_found_by_others() -> None:
     paged = manager()
     sequence = admit(paged, [1, 2])

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from tokenlaw import checks, runner
+from tokenlaw.conversation import ignore
 from tokenlaw.protocol import Request
 from tokenlaw.report import Report, Target
 from tokenlaw.session import Session
+from tokenlaw.spec.suites import Settings
 
 pytest_plugins = ["pytester"]
 
@@ -40,7 +42,7 @@ def audit_here(target: str, **options: Any) -> Report:
     """`runner.audit` on the fake suites, in this process: quick."""
     options["contracts"] = tuple(options["contracts"])
     session = Session(Request(target, "", registry=FAKES, **options))
-    evidence = tuple(session.run(runner.ignore, lambda _: None))
+    evidence = tuple(session.run(ignore, lambda _: None))
     described = Target(session.name, session.version, typed=target)
     return Report(
         described, evidence, options["profile"], options["seed"], {}, f"repeat {options['contracts']}"
@@ -116,6 +118,32 @@ def test_what_was_not_decided_fails_and_the_audit_runs_once(
     assert [call["contracts"] for call in calls] == [["block-manager"]]
 
 
+def test_settings_reach_the_audit(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Settings] = []
+    audit = runner.audit
+
+    def heard(target: str, **options: Any) -> Report:
+        given.append(options["settings"])
+        return audit(target, **options)
+
+    monkeypatch.setattr(runner, "audit", heard)
+    options = ["claims=exact", "alpha=1e-6", "budget=70", "tolerance=0.25", "device=cpu"]
+    arguments = [f"--tokenlaw-{option}" for option in options]
+    project.runpytest_inprocess("-k", "manager", "--tokenlaw-target=fake_targets:BOTH", *arguments)
+    assert given == [Settings("cpu", "exact", 1e-6, 70, 0.25)]
+
+
+def test_a_known_deviation_is_an_expected_failure_and_an_expired_one_fails(project: pytest.Pytester) -> None:
+    result = project.runpytest_inprocess("-rx", "-k", "manager", "--tokenlaw-target=deviating:STANDING")
+    result.assert_outcomes(xfailed=1, skipped=1)
+    result.stdout.fnmatch_lines(
+        ["XFAIL*known deviation: forks tear, rewrite planned (https://example.org/7)"]
+    )
+    result = project.runpytest_inprocess("-k", "manager", "--tokenlaw-target=deviating:EXPIRED")
+    result.assert_outcomes(failed=1, skipped=1)
+    result.stdout.fnmatch_lines(["unknown: fake/content", "expired known deviation: forks tear*"])
+
+
 def test_only_the_selected_checks_are_items(project: pytest.Pytester) -> None:
     options = ("--collect-only", "-q", "--tokenlaw-only", "fake/c*")
     result = project.runpytest_inprocess(*options, "--tokenlaw-target", "fake_targets:BOTH")
@@ -132,6 +160,11 @@ def test_only_the_selected_checks_are_items(project: pytest.Pytester) -> None:
         ("--tokenlaw-profile=deepest", "unknown profile 'deepest'; did you mean 'deep'?"),
         ("--tokenlaw-only=zzz", "'zzz' matches no check"),
         ("--tokenlaw-seed=x", "--tokenlaw-seed 'x': expected a whole number, 0 or more"),
+        ("--tokenlaw-budget=x", "--tokenlaw-budget 'x': expected a whole number"),
+        ("--tokenlaw-alpha=x", "--tokenlaw-alpha 'x': expected a number"),
+        ("--tokenlaw-tolerance=1", "tolerance 1.0: expected 0 or a number below 1"),
+        ("--tokenlaw-claims=exakt", "unknown claim 'exakt'; did you mean 'exact'?"),
+        ("--tokenlaw-device=moon", "device 'moon' can't be used here"),
     ],
 )
 def test_a_bad_option_is_one_line(project: pytest.Pytester, option: str, message: str) -> None:
@@ -179,6 +212,7 @@ def test_the_installed_suites_are_collected(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess(
         "--pyargs",
         "tokenlaw.properties",
+        "tokenlaw.stats",
         "--collect-only",
         "-q",
         "--import-mode=importlib",
@@ -186,4 +220,4 @@ def test_the_installed_suites_are_collected(pytester: pytest.Pytester) -> None:
     )
     assert result.ret == 0
     names = ["*test_block_manager?kv/content?", "*test_kv_store?store/content?", "*test_paged_attention?*?"]
-    result.stdout.fnmatch_lines(names)
+    result.stdout.fnmatch_lines([*names, "*test_verifier?law/completed?"])

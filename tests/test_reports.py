@@ -56,6 +56,15 @@ def test_the_json_envelope(report: Report, tmp_path: Path) -> None:
         "profile": "dev",
         "versions": {"python": "3.11"},
         "command": "tokenlaw audit mine:[make]",
+        "settings": {
+            "device": "cpu",
+            "claims": None,
+            "alpha": 1e-9,
+            "budget": None,
+            "tolerance": 0.0,
+            "continued": [],
+        },
+        "ledger": [],
     }
     assert checks[0] == {
         "id": "kv/good",
@@ -69,6 +78,8 @@ def test_the_json_envelope(report: Report, tmp_path: Path) -> None:
         "seconds": 0.25,
         "message": "",
         "counterexample": None,
+        "statistics": None,
+        "known": "",
     }
     assert checks[1]["counterexample"]["schema"] == "tokenlaw.trace/1"
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
@@ -191,6 +202,7 @@ def test_an_attention_case_in_words() -> None:
     ("content", "message"),
     [
         (b"{", "damaged, not JSON"),
+        (b'{"schema": "tokenlaw.trace/1", "schema": "tokenlaw.trace/1"}', "the key 'schema' stands twice"),
         (b"\xff", "damaged, not JSON"),
         (b"[" * 100_000, "damaged, not JSON"),
         (b"[]", "not a counterexample: schema None"),

@@ -10,7 +10,6 @@ from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.impl.paged.sequence import SequenceRecord
 from tokenlaw.properties.block_manager_run import run_trace
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
-from tokenlaw.properties.running import PROFILES
 from tokenlaw.properties.strategies import traces
 from tokenlaw.properties.trace import (
     Abort,
@@ -31,6 +30,7 @@ from tokenlaw.properties.trace import (
     Weights,
 )
 from tokenlaw.spec.contracts import BLOCK_MANAGER, NO_BLOCK, CacheConfig
+from tokenlaw.spec.suites import PROFILES
 
 ALL = REFERENCE.capabilities[BLOCK_MANAGER]
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from tokenlaw.properties.block_manager_run import needed_capabilities
 from tokenlaw.properties.history import History
 from tokenlaw.properties.phrases import PHRASES
-from tokenlaw.properties.running import PROFILES
 from tokenlaw.properties.scene import VOCABULARY, Scene
 from tokenlaw.properties.strategies import perform, supported_phrases, traces
 from tokenlaw.properties.trace import Append, Fork, Free, LateWrite, New, Rollback, Speculate, decode
 from tokenlaw.properties.words import lines, tell
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
 from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig
+from tokenlaw.spec.suites import PROFILES
 
 EVERYTHING = frozenset(CAPABILITY_MEMBERS[BLOCK_MANAGER])
 DEFAULT = CacheConfig()

@@ -11,9 +11,9 @@ from tokenlaw.impl.adapters import transformers_dynamic_cache as adapter
 from tokenlaw.properties.kv_store_checks import KV_STORE_CHECKS
 from tokenlaw.properties.kv_store_run import run_trace
 from tokenlaw.properties.kv_store_suite import KVStoreSuite
-from tokenlaw.properties.running import Profile
 from tokenlaw.properties.trace import Append, Fork, Free, FreeAgain, New, Reorder, Rollback, Trace
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig, ContractError
+from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Verdict
 
 CONFIG = CacheConfig(max_sequences=3)
@@ -81,7 +81,7 @@ def test_the_suite_holds() -> None:
     )
     verdicts = {one.check.id: one.verdict for one in evidence}
     supported = {id_: verdict for id_, verdict in verdicts.items() if verdict is not Verdict.NOT_SUPPORTED}
-    names = ("content", "bystanders", "atomic", "release", "rollback", "reorder")
+    names = ("content", "bystanders", "atomic", "release", "rollback", "reorder", "layers")
     assert supported == {f"store/{name}": Verdict.HOLDS for name in names}
 
 

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tokenlaw.api import (
-        Inconclusive,
-        Refuted,
         check_block_manager,
         check_kv_store,
         check_paged_attention,
+        check_verifier,
     )
     from tokenlaw.errors import BadUse
+    from tokenlaw.in_process import Inconclusive, Refuted
     from tokenlaw.report import Report
     from tokenlaw.runner import audit
-    from tokenlaw.spec.contracts import BlockCopy, CacheConfig, Implementation, OutOfBlocks
+    from tokenlaw.spec.contracts import BlockCopy, CacheConfig, Implementation, KnownDeviation, OutOfBlocks
+    from tokenlaw.spec.suites import Settings
     from tokenlaw.spec.verdicts import Verdict
 
 if find_spec("tokenlaw.spec") is None:
@@ -42,22 +43,32 @@ __all__ = [
     "CacheConfig",
     "Implementation",
     "Inconclusive",
+    "KnownDeviation",
     "OutOfBlocks",
     "Refuted",
     "Report",
+    "Settings",
     "Verdict",
     "audit",
     "check_block_manager",
     "check_kv_store",
     "check_paged_attention",
+    "check_verifier",
 ]
 
 _HOMES = {
-    "api": ("Inconclusive", "Refuted", "check_block_manager", "check_kv_store", "check_paged_attention"),
+    "api": (
+        "check_block_manager",
+        "check_kv_store",
+        "check_paged_attention",
+        "check_verifier",
+    ),
     "errors": ("BadUse",),
+    "in_process": ("Inconclusive", "Refuted"),
     "report": ("Report",),
     "runner": ("audit",),
-    "spec.contracts": ("BlockCopy", "CacheConfig", "Implementation", "OutOfBlocks"),
+    "spec.contracts": ("BlockCopy", "CacheConfig", "Implementation", "KnownDeviation", "OutOfBlocks"),
+    "spec.suites": ("Settings",),
     "spec.verdicts": ("Verdict",),
 }
 

@@ -17,7 +17,7 @@ _OWN_IMPLEMENTATIONS = "tokenlaw.impl"
 
 def is_implementations(error: BaseException, implementation: "Implementation", built: object) -> bool:
     """True if the traceback passes through code of the package that holds the implementation."""
-    objects = [*implementation.factories.values(), type(built)]
+    objects = [*implementation.factories.values(), type(built), built]
     owners = {_owner(str(getattr(found, "__module__", ""))) for found in objects}
     owners.discard("tokenlaw")
     frames = traceback.walk_tb(error.__traceback__)

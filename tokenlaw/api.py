@@ -9,42 +9,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from tokenlaw.checks import load_suites, matching, require_match
-from tokenlaw.counterexamples import FOLDER, save, told
+from tokenlaw.earlier import Earlier, earlier_of, read_earlier
 from tokenlaw.errors import BadUse
-from tokenlaw.report import FAILED, Report, Target
-from tokenlaw.runner import ignore, versions
-from tokenlaw.session import profile_named
-from tokenlaw.spec.contracts import (
-    BLOCK_MANAGER,
-    KV_STORE,
-    PAGED_ATTENTION,
-    ContractError,
-    Implementation,
-)
-from tokenlaw.spec.verdicts import Verdict
-from tokenlaw.targets import build_once
-
-
-class Refuted(AssertionError):
-    """A claim doesn't hold; the message is complete, ``report`` has everything.
-
-    Attributes
-    ----------
-    report : the `Report` of the run.
-    """
-
-    def __init__(self, message: str, report: Report) -> None:
-        super().__init__(message)
-        self.report = report
-
-
-class Inconclusive(AssertionError):
-    """Nothing was refuted, but a check crashed or never saw what it is about; ``report`` has everything."""
-
-    def __init__(self, message: str, report: Report) -> None:
-        super().__init__(message)
-        self.report = report
+from tokenlaw.in_process import check_here
+from tokenlaw.report import Report
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER
+from tokenlaw.spec.suites import Settings
+from tokenlaw.spec.verifiers import verifier_factory
 
 
 def check_block_manager(
@@ -77,7 +48,7 @@ def check_block_manager(
         The factory returns the wrong thing, or there is no such profile, capability or check.
     """
     __tracebackhide__ = True
-    return _check(
+    return check_here(
         BLOCK_MANAGER,
         factory,
         capabilities=capabilities,
@@ -92,17 +63,19 @@ def check_kv_store(
     factory: Callable[..., Any],
     *,
     capabilities: Iterable[str] | None = None,
+    device: str = "cpu",
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
     raises: bool = True,
 ) -> Report:
-    """Audit a KV store (`tokenlaw.spec.contracts.KVStore`); as `check_block_manager`."""
+    """Audit a KV store (`tokenlaw.spec.contracts.KVStore`) on a torch device; as `check_block_manager`."""
     __tracebackhide__ = True
-    return _check(
+    return check_here(
         KV_STORE,
         factory,
         capabilities=capabilities,
+        settings=Settings(device=device),
         profile=profile,
         seed=seed,
         only=only,
@@ -114,6 +87,7 @@ def check_paged_attention(
     factory: Callable[..., Any],
     *,
     capabilities: Iterable[str] | None = None,
+    device: str = "cpu",
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
@@ -121,13 +95,14 @@ def check_paged_attention(
 ) -> Report:
     """Audit paged attention (`tokenlaw.spec.contracts.PagedAttention`); as `check_block_manager`.
 
-    ``factory`` takes no arguments.
+    ``factory`` takes no arguments, ``device`` is the torch device that its tensors are on.
     """
     __tracebackhide__ = True
-    return _check(
+    return check_here(
         PAGED_ATTENTION,
         factory,
         capabilities=capabilities,
+        settings=Settings(device=device),
         profile=profile,
         seed=seed,
         only=only,
@@ -135,63 +110,75 @@ def check_paged_attention(
     )
 
 
-def _check(
-    contract: str,
-    factory: Callable[..., Any],
+def check_verifier(
+    verifier: Any,
     *,
-    capabilities: Iterable[str] | None,
-    profile: str,
-    seed: int,
-    only: str,
-    raises: bool,
+    claims: str | None = None,
+    capabilities: Iterable[str] | None = None,
+    alpha: float = 1e-9,
+    budget: int | None = None,
+    tolerance: float = 0.0,
+    device: str = "cpu",
+    profile: str = "dev",
+    seed: int = 0,
+    only: str = "*",
+    continued: Report | Path | str | None = None,
+    raises: bool = True,
 ) -> Report:
+    """Test the laws of one step of speculative decoding in this process.
+
+    Parameters
+    ----------
+    verifier : an object with a method ``verify`` (`tokenlaw.spec.generation_contracts.Verifier`), a class or
+        a factory of one without arguments, or a plain function ``verify(batch, *, seed)``.
+    claims : what the verifier is held to, in place of its attribute ``claims`` (without one: ``textbook``).
+        ``textbook``: tokens and accepted length have the joint law of chain rejection sampling. ``block``:
+        they have that of block verification. ``exact``: only the emitted text has the law of the target,
+        which the first two imply. ``approximate``: nothing; the report says how far it is from exact.
+    capabilities : optional capabilities that are claimed; found by members and keywords if None.
+    alpha : probability that the whole run refutes a verifier that keeps its claim.
+    budget : rows that the verifier is given at most; the profile's number if None.
+    tolerance : total variation up to which a law may differ, for arithmetic that is part of the law.
+    device : torch device that all tensors are on.
+    profile, seed, only, raises : as `check_block_manager`.
+    continued : an earlier report of this verifier, or its JSON file: its evidence counts along.
+
+    Raises
+    ------
+    Refuted, Inconclusive, BadUse
+        As `check_block_manager`; bad use is also an earlier report that can't be continued.
+
+    Examples
+    --------
+    >>> def verify(batch, *, seed):
+    ...     return torch.full((batch.shape[0], batch.shape[1] + 1), 0)  # always token 0
+    >>> tokenlaw.check_verifier(verify)  # doctest: +SKIP
+    Traceback (most recent call last):
+    tokenlaw.api.Refuted: ...
+    """
     __tracebackhide__ = True
-    name = getattr(factory, "__qualname__", type(factory).__qualname__)
-    declared = {} if capabilities is None else {contract: frozenset(capabilities)}
-    implementation = Implementation(name, "in this process", {contract: factory}, declared)
-    suites = load_suites()
-    suite = suites[contract]
-    require_match({contract: suite}, only)
-    _, found = build_once(implementation, contract)
-    try:
-        evidence = suite.run(
-            implementation,
-            profile=profile_named(profile),
-            seed=seed,
-            selected=matching(suite, only),
-            progress=ignore,
+    factory = verifier_factory(verifier) or verifier
+    if not callable(factory):
+        kind = type(verifier).__name__
+        raise BadUse(
+            f"a {kind} is no verifier: give an object with verify, or a function of (batch, *, seed)"
         )
-    except ContractError as error:
-        raise BadUse(str(error)) from error
-    claimed = "" if capabilities is None else f" capabilities={sorted(declared[contract])},"
-    settings = f"{claimed} profile={profile!r}, seed={seed}, only={only!r}"
-    call = f"check_{contract.replace('-', '_')}({name},{settings})"
-    typed = _address(factory) if capabilities is None else ""
-    target = Target(name, implementation.version, (contract,), {contract: tuple(sorted(found))}, typed)
-    report = Report(target, tuple(evidence), profile, seed, versions(), f"tokenlaw.{call}")
-    if raises:
-        raise_unless_holds(report)
-    return report
+    earlier = None if continued is None else _earlier(continued)
+    return check_here(
+        VERIFIER,
+        factory,
+        offered=verifier,
+        capabilities=capabilities,
+        settings=Settings(device=device, claims=claims, alpha=alpha, budget=budget, tolerance=tolerance),
+        earlier=earlier,
+        profile=profile,
+        seed=seed,
+        only=only,
+        raises=raises,
+    )
 
 
-def _address(factory: Callable[..., Any]) -> str:
-    """``module:attribute`` of a factory that another process can import, else an empty text."""
-    module, name = getattr(factory, "__module__", "__main__"), getattr(factory, "__qualname__", "")
-    return f"{module}:{name}" if name.isidentifier() and module != "__main__" else ""
-
-
-def raise_unless_holds(report: Report, folder: Path = FOLDER) -> None:
-    """Raise `Refuted` or `Inconclusive` with the complete message, counterexamples saved beside it."""
-    __tracebackhide__ = True
-    if report.verdict is Verdict.HOLDS:
-        return
-    saved = save(report, folder)
-    parts = [report.summary()]
-    for row in report.with_verdict(*FAILED):
-        parts.append(f"\n{row.verdict}: {row.check.id}\n{row.message.rstrip()}")
-        # A factory that only this process knows has no name that a replay could be given.
-        lines = told(saved.get(row.check.id), report.target.typed)
-        parts += lines if report.target.typed else lines[:1]
-    parts.append(f"\nrepeat: {report.command}")
-    error = Refuted if report.verdict is Verdict.REFUTED else Inconclusive
-    raise error("\n".join(parts), report)
+def _earlier(continued: Report | Path | str) -> Earlier:
+    if isinstance(continued, Report):
+        return earlier_of(continued.to_data(), "the earlier report")
+    return read_earlier(Path(continued))

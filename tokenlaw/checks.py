@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tokenlaw.errors import BadUse
 
 if TYPE_CHECKING:
-    from tokenlaw.properties.running import Suite
+    from tokenlaw.spec.suites import Suite
 
-REGISTRY = "tokenlaw.properties.suites:suites"
+REGISTRY = "tokenlaw.suites:suites"
 """Where the suites are found: ``module:callable``, the callable returns contract -> suite."""
 
 

@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import traceback
+from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -24,6 +25,7 @@ from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
 from tokenlaw.text import one_line, without_middle
 
+STDOUT = Path("/dev/stdout")
 BAD_USE, TOOL_FAULT, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
 
 # Recent typer brings its own copy of click; the base class of its errors is found either way.
@@ -33,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Is this LLM decoding engine exact? Audits paged KV caches and paged attention.",
+    help="Is this LLM decoding engine exact? Audits paged KV caches, attention and speculative decoding.",
 )
 
 
@@ -45,6 +47,16 @@ class ProfileName(StrEnum):
     DEEP = "deep"
 
 
+class ClaimName(StrEnum):
+    """What a verifier is held to, the strongest first."""
+
+    TEXTBOOK = "textbook"
+    BLOCK = "block"
+    EXACT = "exact"
+    APPROXIMATE = "approximate"
+
+
+Device = Annotated[str, typer.Option(help="torch device on which tensors are made.")]
 Target = Annotated[str, typer.Argument(help="An installed adapter (tokenlaw list), or module:attribute.")]
 
 
@@ -57,33 +69,51 @@ def _root(
         print(f"tokenlaw {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        raise typer.BadParameter("say what to do: audit, replay or list (tokenlaw --help)")
+        raise typer.BadParameter("say what to do: audit, replay, plan or list (tokenlaw --help)")
 
 
 @app.command()
 def audit(
+    context: typer.Context,
     target: Target,
-    json: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file.")] = None,
-    junit: Annotated[Path | None, typer.Option(help="Write the report as JUnit XML to this file.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file, or -.")] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write it as JUnit XML to this file, or -.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)] = 0,
     profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
     only: Annotated[str, typer.Option(metavar="GLOB", help="Only checks whose id matches.")] = "*",
     contract: Annotated[list[str] | None, typer.Option(help="Only this contract; may be repeated.")] = None,
     counterexamples: Annotated[Path, typer.Option(help="Folder for counterexamples.")] = FOLDER,
+    device: Device = "cpu",
+    claims: Annotated[ClaimName | None, typer.Option(help="Hold a verifier to this claim.")] = None,
+    alpha: Annotated[float, typer.Option(help="Chance that laws refute an exact verifier.")] = 1e-9,
+    budget: Annotated[int | None, typer.Option(help="Requests given to a verifier.", min=1)] = None,
+    tolerance: Annotated[float, typer.Option(metavar="EPS", help="Accept laws within this TV.")] = 0.0,
+    continued: Annotated[
+        Path | None,
+        typer.Option("--continue", metavar="REPORT.json", help="Go on from the laws of this report."),
+    ] = None,
 ) -> int:
     """Audit TARGET: every check of every contract that it fulfils."""
     from tokenlaw import counterexamples as saving
     from tokenlaw import junit as junit_report
     from tokenlaw import terminal
+    from tokenlaw.earlier import read_earlier
     from tokenlaw.report import require_writable
     from tokenlaw.runner import audit as run_audit
+    from tokenlaw.spec.suites import Settings
 
+    json, junit = _as_stream(json), _as_stream(junit)
+    if STDOUT in (json, junit):  # which then carries the report alone
+        context.with_resource(redirect_stdout(sys.stderr))
     for option, path in (("--json", json), ("--junit", junit)):
         if path is not None:
             require_writable(path, option)
     if json is not None and junit is not None and json.resolve() == junit.resolve():
         raise BadUse(f"--json and --junit both name {json}; name two files")
     saving.require_folder(counterexamples)
+    claim = None if claims is None else str(claims)
+    settings = Settings(device=device, claims=claim, alpha=alpha, budget=budget, tolerance=tolerance)
+    earlier = None if continued is None else read_earlier(continued)
     heading = f"tokenlaw {__version__}: auditing {one_line(target)}, profile {profile}, seed {seed}"
     with terminal.progress() as progress:
         report = run_audit(
@@ -92,6 +122,8 @@ def audit(
             seed=seed,
             only=only,
             contracts=contract or None,
+            settings=settings,
+            earlier=earlier,
             progress=progress,
             resolved=lambda: print(heading, flush=True),
         )
@@ -104,19 +136,49 @@ def audit(
     return report.status
 
 
+def _as_stream(path: Path | None) -> Path | None:
+    """Standard output for ``-``."""
+    return STDOUT if path == Path("-") else path
+
+
 @app.command()
 def replay(
     trace: Annotated[Path, typer.Argument(help="A saved counterexample.")],
     target: Annotated[str, typer.Option(help="Name of an installed adapter, or module:attribute.")],
+    device: Device = "cpu",
 ) -> int:
     """Run one saved counterexample on a target."""
     from tokenlaw import terminal
     from tokenlaw.counterexamples import load
     from tokenlaw.runner import replay as run_replay
+    from tokenlaw.spec.suites import Settings
 
-    report = run_replay(load(trace), target, source=str(trace))
+    report = run_replay(load(trace), target, source=str(trace), settings=Settings(device=device))
     terminal.show(report, {})
     return report.status
+
+
+@app.command()
+def plan(
+    tv: Annotated[float, typer.Option(help="Total variation that is to be seen.")],
+    vocab: Annotated[int, typer.Option(help="Tokens of the vocabulary.", min=2)],
+    tokens: Annotated[int, typer.Option(help="Tokens in a row that the law is about.", min=1)] = 1,
+    alpha: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 1e-9,
+    beta: Annotated[float, typer.Option(help="Probability of a miss.")] = 1e-3,
+    json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file.")] = None,
+) -> int:
+    """Say how many samples of a law see a deviation, and how long they take here."""
+    from tokenlaw.report import formatted, require_writable, write_whole
+
+    if json is not None:
+        require_writable(json, "--json")
+    from tokenlaw.planning import in_lines, planned
+
+    data = planned(tv, vocab, tokens, alpha=alpha, beta=beta)
+    if json is not None:
+        write_whole(json, formatted(data))
+    print("\n".join(in_lines(data)))
+    return 0
 
 
 @app.command("list")

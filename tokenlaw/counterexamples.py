@@ -11,10 +11,12 @@ from typing import Any
 import msgspec
 
 from tokenlaw.errors import BadUse
+from tokenlaw.properties import strict_json
 from tokenlaw.report import FAILED, Report, formatted, replay_command, write_whole
+from tokenlaw.spec.suites import DEFAULTS, Settings
 
 FOLDER = Path(".tokenlaw/counterexamples")
-SCHEMAS = ("tokenlaw.trace/", "tokenlaw.attention/")
+SCHEMAS = ("tokenlaw.trace/", "tokenlaw.attention/", "tokenlaw.law/")
 """What the schema of a counterexample starts with; its version follows."""
 
 
@@ -38,7 +40,7 @@ def save(report: Report, folder: Path = FOLDER) -> dict[str, Saved]:
     return saved
 
 
-def told(saved: Saved | None, target: str) -> list[str]:
+def told(saved: Saved | None, target: str, settings: Settings = DEFAULTS) -> list[str]:
     """Lines that say where the counterexample is and how to run it; none if there is none.
 
     >>> told(Path("kv-content.json"), "mine:make")
@@ -48,7 +50,7 @@ def told(saved: Saved | None, target: str) -> list[str]:
         return []
     if isinstance(saved, OSError):
         return [f"the counterexample couldn't be saved: {saved}"]
-    return [f"saved:  {saved}", f"replay: {replay_command(saved, target)}"]
+    return [f"saved:  {saved}", f"replay: {replay_command(saved, target, settings)}"]
 
 
 def _file_name(name: str) -> str:
@@ -79,7 +81,7 @@ def load(path: Path) -> dict[str, Any]:
         The file can't be read, isn't JSON, or doesn't say that it is a counterexample.
     """
     try:
-        data = msgspec.json.decode(path.read_bytes())
+        data = strict_json.decode(path.read_bytes())
     except OSError as error:
         raise BadUse(f"{path}: can't be read: {error.strerror}") from None
     except (msgspec.DecodeError, RecursionError) as error:
@@ -93,8 +95,11 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def in_words(data: Mapping[str, Any]) -> str:
-    """What a counterexample does, for people. Imports torch."""
-    if str(data.get("schema")).startswith("tokenlaw.attention/"):
+    """What a counterexample does, for people. Imports torch, but for laws, which bring their words along."""
+    schema = str(data.get("schema"))
+    if schema.startswith("tokenlaw.law/"):
+        return f"scenario: {data.get('words', 'without words')}"
+    if schema.startswith("tokenlaw.attention/"):
         from tokenlaw.properties.attention_cases import describe, from_data
 
         return f"case: {describe(from_data(data))}"

@@ -54,7 +54,7 @@ def _case(row: Evidence) -> ElementTree.Element:
         "time": f"{row.seconds:.3f}",
     }
     case = ElementTree.Element("testcase", attributes)
-    tag = _OUTCOMES.get(row.verdict)
+    tag = "skipped" if row.known else _OUTCOMES.get(row.verdict)
     if tag is not None:
         first = row.message.partition("\n")[0]
         outcome = ElementTree.SubElement(case, tag)

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import msgspec
 
 from tokenlaw.checks import REGISTRY
+from tokenlaw.earlier import Earlier
+from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Check, Evidence
 
 STACK_FILE = "stack.txt"
@@ -43,7 +45,8 @@ class Request(msgspec.Struct, frozen=True):
 
     ``contracts`` are those allowed (None: all that the target fulfils), ``contract`` is the one to run (None:
     the first of them). With ``replay`` a counterexample is run instead of a search, with ``load_only``
-    nothing. ``token`` marks the lines of this child, since a target can write to any file descriptor.
+    nothing. A run of laws goes on from ``earlier``. ``token`` marks the lines of this child, since a target
+    can write to any file descriptor.
     """
 
     target: str
@@ -57,6 +60,8 @@ class Request(msgspec.Struct, frozen=True):
     replay: dict[str, Any] | None = None
     replay_source: str = ""
     load_only: bool = False
+    settings: Settings = DEFAULTS
+    earlier: Earlier | None = None
     limits: Limits = Limits()
     registry: str = REGISTRY
 

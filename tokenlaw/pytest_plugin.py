@@ -1,4 +1,4 @@
-"""The pytest plugin: ``pytest --pyargs tokenlaw.properties --tokenlaw-target TARGET``.
+"""The pytest plugin: ``pytest --pyargs tokenlaw.properties tokenlaw.stats --tokenlaw-target TARGET``.
 
 pytest loads it in every session of every project, so nothing heavy is imported before a test asks for the
 fixture `tokenlaw_check`. One item a check; the checks of a contract are run together, once a session (once a
@@ -14,6 +14,7 @@ import pytest
 
 if TYPE_CHECKING:
     from tokenlaw.report import Report
+    from tokenlaw.spec.suites import Settings
     from tokenlaw.spec.verdicts import Evidence
 
 FIXTURE = "tokenlaw_check"
@@ -23,6 +24,11 @@ _OPTIONS = (
     ("--tokenlaw-profile", "NAME", "dev", "how much is tried: dev, ci or deep"),
     ("--tokenlaw-seed", "N", "0", "the same seed repeats the run"),
     ("--tokenlaw-only", "GLOB", "*", "only checks whose id matches"),
+    ("--tokenlaw-device", "DEVICE", "cpu", "torch device on which tensors are made"),
+    ("--tokenlaw-claims", "CLAIM", "its own", "held to textbook, block, exact or approximate"),
+    ("--tokenlaw-alpha", "ALPHA", "1e-9", "probability that a run of laws refutes an exact verifier"),
+    ("--tokenlaw-budget", "N", "by profile", "requests that a verifier is given"),
+    ("--tokenlaw-tolerance", "EPS", "0", "total variation up to which a law may differ"),
 )
 
 
@@ -62,9 +68,29 @@ def _refuse_bad_options(config: pytest.Config) -> None:
             _option(config, "--tokenlaw-target"),
             profile=_option(config, "--tokenlaw-profile"),
             only=_option(config, "--tokenlaw-only"),
+            settings=_settings(config),
         )
     except BadUse as error:
         raise pytest.UsageError(f"tokenlaw: {error}") from None
+
+
+def _settings(config: pytest.Config) -> "Settings":
+    """The settings that the options give."""
+    from dataclasses import replace
+
+    from tokenlaw.spec.suites import DEFAULTS
+
+    kinds = {"device": str, "claims": str, "alpha": float, "budget": int, "tolerance": float}
+    settings = DEFAULTS
+    for name, kind in kinds.items():
+        given = config.getoption(f"--tokenlaw-{name}")
+        if given is not None:
+            try:
+                settings = replace(settings, **{name: kind(given)})
+            except ValueError:
+                wrong = f"--tokenlaw-{name} {given!r}: expected {'a whole ' if kind is int else 'a '}number"
+                raise pytest.UsageError(f"tokenlaw: {wrong}") from None
+    return settings
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -114,6 +140,8 @@ def _judge(config: pytest.Config, contract: str, check: str) -> None:
     row = rows.get(check, report.evidence[0])
     if row.verdict is Verdict.NOT_SUPPORTED:
         pytest.skip(f"not supported: {row.message}")
+    if row.known:
+        pytest.xfail(f"known deviation: {row.known}")
     if row.verdict is not Verdict.HOLDS:
         pytest.fail(_explanation(row, report), pytrace=False)
 
@@ -124,7 +152,7 @@ def _explanation(row: "Evidence", report: "Report") -> str:
     from tokenlaw.text import printable
 
     lines = [f"{row.verdict}: {row.check.id}", row.message.rstrip()]
-    lines += told(save(report).get(row.check.id), report.target.address)
+    lines += told(save(report).get(row.check.id), report.target.address, report.settings)
     return printable("\n".join([*lines, f"repeat: {report.command}"]))
 
 
@@ -142,6 +170,7 @@ def _report(config: pytest.Config, contract: str) -> "Report | Exception":
                 seed=int(_option(config, "--tokenlaw-seed")),
                 only=_option(config, "--tokenlaw-only"),
                 contracts=[contract],
+                settings=_settings(config),
             )
         except (BadUse, ToolFault) as error:
             reports[contract] = error

@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 
 from tokenlaw.errors import BadUse
+from tokenlaw.settings import as_data, as_options
+from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Evidence, Verdict, exit_status, overall
 from tokenlaw.text import encodable
 
@@ -53,6 +55,8 @@ class Report:
     versions : ``python``, ``torch``, ``tokenlaw``, ``platform``.
     command : how to repeat the run.
     seconds : wall-clock time of the whole run.
+    settings : device, claims, and what tests of laws may spend.
+    continued : seeds of the earlier runs whose evidence counts along.
     """
 
     target: Target
@@ -62,11 +66,13 @@ class Report:
     versions: Mapping[str, str]
     command: str
     seconds: float = 0.0
+    settings: Settings = DEFAULTS
+    continued: tuple[int, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """All verdicts joined (`tokenlaw.spec.verdicts.overall`)."""
-        return overall(row.verdict for row in self.evidence)
+        """All verdicts joined (`tokenlaw.spec.verdicts.overall`); known deviations don't count."""
+        return overall(row.verdict for row in self.evidence if not row.known)
 
     @property
     def status(self) -> int:
@@ -74,8 +80,17 @@ class Report:
         return exit_status(self.verdict)
 
     def with_verdict(self, *verdicts: Verdict) -> list[Evidence]:
-        """The evidence that has one of these verdicts."""
-        return [row for row in self.evidence if row.verdict in verdicts]
+        """The evidence that has one of these verdicts, without known deviations."""
+        return [row for row in self.evidence if row.verdict in verdicts and not row.known]
+
+    def known(self) -> list[Evidence]:
+        """The evidence of known deviations that still stand."""
+        return [row for row in self.evidence if row.known]
+
+    def ledger(self) -> list[dict[str, Any]]:
+        """What each test of a law was allotted and showed: check, kind, share, alpha, observed."""
+        rows = ((row.check.id, row.statistics) for row in self.evidence if row.statistics)
+        return [{"check": check, **entry} for check, found in rows for entry in found.get("ledger", ())]
 
     def lacking(self) -> list[str]:
         """Capabilities for lack of which checks aren't supported, sorted."""
@@ -85,12 +100,14 @@ class Report:
         return sorted(lacking)
 
     def summary(self) -> str:
-        """One line: target, verdict, and how many checks had which verdict.
+        """One line: target, verdict, and how many checks had which verdict, or a known deviation.
 
         >>> Report(Target("mine", "1"), (), "dev", 0, {}, "").summary()
         'mine 1: not exercised (no checks), profile dev, seed 0'
         """
         counts = [f"{len(rows)} {verdict}" for verdict in Verdict if (rows := self.with_verdict(verdict))]
+        if known := len(self.known()):
+            counts.append(f"{known} known deviation{'s' if known > 1 else ''}")
         told = ", ".join(counts) or "no checks"
         target = f"{self.target.name} {self.target.version}"
         return f"{target}: {self.verdict} ({told}), profile {self.profile}, seed {self.seed}"
@@ -109,8 +126,10 @@ class Report:
             "verdict": str(self.verdict),
             "seed": self.seed,
             "profile": self.profile,
+            "settings": as_data(self.settings) | {"continued": list(self.continued)},
             "versions": dict(self.versions),
             "checks": [_row(evidence) for evidence in self.evidence],
+            "ledger": self.ledger(),
             "command": self.command,
         }
 
@@ -133,6 +152,8 @@ def _row(evidence: Evidence) -> dict[str, Any]:
         "seconds": round(evidence.seconds, 3),
         "message": encodable(evidence.message),
         "counterexample": evidence.counterexample,
+        "statistics": evidence.statistics,
+        "known": encodable(evidence.known),
     }
 
 
@@ -189,12 +210,21 @@ def require_writable(path: Path, option: str) -> None:
         raise BadUse(f"{option} {path}: can't be written: {error.strerror}") from None
 
 
-def replay_command(file: Path | str, target: str) -> str:
-    """The command line that runs a saved counterexample."""
-    return shlex.join(["tokenlaw", "replay", str(file), "--target", target])
+def replay_command(file: Path | str, target: str, settings: Settings = DEFAULTS) -> str:
+    """The command line that runs a saved counterexample; of the settings only the device matters."""
+    device = as_options(Settings(device=settings.device))
+    return shlex.join(["tokenlaw", "replay", str(file), "--target", target, *device])
 
 
-def audit_command(target: str, profile: str, seed: int, only: str, contracts: tuple[str, ...]) -> str:
+def audit_command(
+    target: str,
+    profile: str,
+    seed: int,
+    only: str,
+    contracts: tuple[str, ...],
+    settings: Settings = DEFAULTS,
+    earlier: str = "",
+) -> str:
     """The command line that repeats an audit.
 
     >>> audit_command("a:b", "dev", 3, "kv/*", ())
@@ -205,4 +235,7 @@ def audit_command(target: str, profile: str, seed: int, only: str, contracts: tu
         words += ["--only", only]
     for contract in contracts:
         words += ["--contract", contract]
+    words += as_options(settings)
+    if earlier:
+        words += ["--continue", earlier]
     return shlex.join(words)

@@ -1,47 +1,21 @@
 """Runs an audit: each contract of the target in its own child process, within limits."""
 
-import contextlib
 import platform
-import secrets
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from tokenlaw import __version__
-from tokenlaw.accidents import undecided
 from tokenlaw.checks import REGISTRY
-from tokenlaw.counterexamples import in_words
-from tokenlaw.errors import BadUse, LacksContract, ToolFault
-from tokenlaw.process import Child
-from tokenlaw.protocol import (
-    Described,
-    Event,
-    Fault,
-    Finished,
-    Kept,
-    Limits,
-    Planned,
-    Progressed,
-    Reported,
-    Request,
-)
+from tokenlaw.conversation import Conversation, ignore, nothing
+from tokenlaw.earlier import Earlier
+from tokenlaw.errors import BadUse
+from tokenlaw.protocol import Described, Limits, Request
 from tokenlaw.report import Report, Target, audit_command, replay_command
-from tokenlaw.spec.verdicts import Check, Evidence, Severity
-
-Progress = Callable[[str, int, int], None]
-
-
-def ignore(what: str, done: int, total: int) -> None:
-    """The progress callback of those who don't want to know."""
-
-
-def _nothing() -> None:
-    pass
+from tokenlaw.spec.suites import DEFAULTS, Progress, Settings
 
 
 def audit(
@@ -51,8 +25,10 @@ def audit(
     seed: int = 0,
     only: str = "*",
     contracts: Sequence[str] | None = None,
+    settings: Settings = DEFAULTS,
+    earlier: Earlier | None = None,
     progress: Progress = ignore,
-    resolved: Callable[[], Any] = _nothing,
+    resolved: Callable[[], Any] = nothing,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     registry: str = REGISTRY,
 ) -> Report:
@@ -65,6 +41,8 @@ def audit(
     seed : the run repeats with the same seed.
     only : glob over check ids.
     contracts : those to audit; all that the target fulfils by default.
+    settings : device, claims, and what tests of laws may spend.
+    earlier : report whose evidence about laws counts along (`tokenlaw.earlier.read_earlier`).
     progress : called as ``progress(what, done, total)``.
     resolved : called once the target is loaded and built, before its first check.
     limits : when a child process is given up.
@@ -84,6 +62,8 @@ def audit(
         seed=seed,
         only=only,
         contracts=None if contracts is None else tuple(contracts),
+        settings=settings,
+        earlier=earlier,
         limits=limits,
         registry=registry,
     )
@@ -97,14 +77,18 @@ def _require_name(target: object, function: str) -> None:
     found = f"the class {target.__name__}" if isinstance(target, type) else f"a {type(target).__name__}"
     raise BadUse(
         f"{function} takes the name of a target ('reference', 'module:attribute'), not {found}; "
-        "for an object use check_block_manager, check_kv_store or check_paged_attention"
+        "for an object use check_block_manager, check_kv_store, check_paged_attention or check_verifier"
     )
 
 
-def require_usable(target: str, *, profile: str, only: str, registry: str = REGISTRY) -> None:
+def require_usable(
+    target: str, *, profile: str, only: str, settings: Settings = DEFAULTS, registry: str = REGISTRY
+) -> None:
     """Raise `BadUse` if an audit with these arguments would; a target that dies is left to the audit."""
-    request = Request(target, profile=profile, only=only, load_only=True, registry=registry)
-    _Conversation(ignore).hold(request)
+    request = Request(
+        target, profile=profile, only=only, settings=settings, load_only=True, registry=registry
+    )
+    Conversation(ignore).hold(request)
 
 
 def replay(
@@ -112,10 +96,13 @@ def replay(
     target: str,
     *,
     source: str = "counterexample",
+    settings: Settings = DEFAULTS,
     limits: Limits = Limits(),  # noqa: B008 - frozen
     registry: str = REGISTRY,
 ) -> Report:
     """Run one saved counterexample (plain JSON data from the file ``source``) on a target.
+
+    Of the settings only the device matters, and only to those that don't name one themselves.
 
     Raises
     ------
@@ -125,18 +112,20 @@ def replay(
         tokenlaw itself failed.
     """
     _require_name(target, "replay")
-    request = Request(target, replay=data, replay_source=source, limits=limits, registry=registry)
+    request = Request(
+        target, replay=data, replay_source=source, settings=settings, limits=limits, registry=registry
+    )
     return _report(request, ignore)
 
 
-def _report(request: Request, progress: Progress, resolved: Callable[[], Any] = _nothing) -> Report:
+def _report(request: Request, progress: Progress, resolved: Callable[[], Any] = nothing) -> Report:
     started = time.monotonic()
-    first = _Conversation(progress, resolved).hold(request)
+    first = Conversation(progress, resolved).hold(request)
     conversations = [first]
     if first.described is not None:
         for contract in first.described.to_run[1:]:
             following = msgspec.structs.replace(request, contract=contract)
-            conversations.append(_Conversation(progress).hold(following))
+            conversations.append(Conversation(progress).hold(following))
     planned = [conversation.planned for conversation in conversations if conversation.planned]
     described = first.described or Described(request.target, "unknown", (), ())
     return Report(
@@ -153,75 +142,9 @@ def _report(request: Request, progress: Progress, resolved: Callable[[], Any] = 
         versions=versions(),
         command=_command(request),
         seconds=time.monotonic() - started,
+        settings=request.settings,
+        continued=request.earlier.seeds if request.earlier else (),
     )
-
-
-class _Conversation:
-    """What one child process said, and how it ended."""
-
-    def __init__(self, progress: Progress, resolved: Callable[[], Any] = _nothing) -> None:
-        self._progress, self._resolved = progress, resolved
-        self.described: Described | None = None
-        self.planned: Planned | None = None
-        self.evidence: list[Evidence] = []
-        self._kept: dict[str, Evidence] = {}
-        self._started = self._finished = False
-        self._contract = ""
-
-    def hold(self, request: Request) -> "_Conversation":
-        """Run the request to its end; what wasn't reported becomes ``unknown``."""
-        self._contract = request.contract or ""
-        with tempfile.TemporaryDirectory(prefix="tokenlaw-") as scratch:
-            child = Child(msgspec.structs.replace(request, scratch=scratch, token=secrets.token_hex()))
-            with contextlib.closing(child.events()) as events:
-                for event in events:
-                    child.keep_within(self._hear(event, request.limits))
-                    if self._finished:
-                        break
-            if not self._finished:
-                self._give_up(child, Path(scratch))
-        return self
-
-    def _hear(self, event: Event, limits: Limits) -> float | None:
-        """Take an event in; seconds that the child may take from now on, if that changed."""
-        match event:
-            case Described():
-                self.described = event
-                self._resolved()
-            case Planned():
-                self.planned = event
-                self._contract = event.contract
-                return event.seconds + limits.quiet
-            case Progressed(what, done, total):
-                self._progress(what, done, total)
-            case Kept(evidence):
-                self._kept[evidence.check.id] = evidence
-            case Reported(evidence):
-                self.evidence.append(evidence)
-            case Fault(kind, message):
-                raise {"bad use": BadUse, "lacks contract": LacksContract, "tool": ToolFault}[kind](message)
-            case Finished():
-                self._finished = True
-            case _:
-                self._started = True
-        return None
-
-    def _give_up(self, child: Child, scratch: Path) -> None:
-        if not self._started:
-            raise ToolFault(f"the child process ended before it began\n{child.obituary(scratch)}")
-        message, running = child.obituary(scratch), child.running(scratch)
-        if running is not None:
-            message += f"\nit was running this {in_words(running)}"
-        told = {evidence.check.id for evidence in self.evidence}
-        checks = self.planned.checks if self.planned else (_loads(self._contract),)
-        untold = [check for check in checks if check.id not in told]
-        capabilities = self.planned.capabilities if self.planned else ()
-        self.evidence += undecided(untold, message, running, kept=self._kept, capabilities=capabilities)
-
-
-def _loads(contract: str) -> Check:
-    """What stands in a report when the target ended the process before any check could be planned."""
-    return Check("target/load", "", "The target can be imported and built.", contract, Severity.CRASH)
 
 
 def versions() -> dict[str, str]:
@@ -236,6 +159,13 @@ def versions() -> dict[str, str]:
 
 def _command(request: Request) -> str:
     if request.replay is not None:
-        return replay_command(request.replay_source, request.target)
-    contracts = request.contracts or ()
-    return audit_command(request.target, request.profile, request.seed, request.only, contracts)
+        return replay_command(request.replay_source, request.target, request.settings)
+    return audit_command(
+        request.target,
+        request.profile,
+        request.seed,
+        request.only,
+        request.contracts or (),
+        request.settings,
+        request.earlier.source if request.earlier else "",
+    )

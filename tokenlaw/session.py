@@ -7,12 +7,14 @@ from typing import Any
 
 from tokenlaw.accidents import is_implementations, undecided
 from tokenlaw.checks import did_you_mean, load_suites, matching, require_contracts, require_match
+from tokenlaw.deviations import replay_known, require_known_checks
+from tokenlaw.earlier import require_continuable
 from tokenlaw.errors import BadUse, LacksContract, described
-from tokenlaw.properties.announcing import Keeper, Listener, listening
-from tokenlaw.properties.running import PROFILES, Profile, Progress, Suite
-from tokenlaw.properties.trace import TraceError
 from tokenlaw.protocol import Request
+from tokenlaw.settings import require_usable_settings
+from tokenlaw.spec.announcing import Keeper, Listener, listening
 from tokenlaw.spec.contracts import BLOCK_MANAGER, PAGED_ATTENTION, ContractError
+from tokenlaw.spec.suites import PROFILES, CounterexampleError, Profile, Progress, Settings, Suite
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.targets import build_once, resolve
 from tokenlaw.text import encodable, one_line, shortened
@@ -33,22 +35,41 @@ class Session:
         suites = load_suites(request.registry)
         require_contracts(request.contracts or (), suites)
         require_match(suites, request.only)
+        require_usable_settings(request.settings)
         self._implementation = resolve(request.target)
         # Some packages' versions are subclasses of str.
         self.name, self.version = str(self._implementation.name), str(self._implementation.version)
         self.contracts = tuple(self._implementation.factories)
         require_contracts(self.contracts, suites)
         if request.replay is None:
+            require_known_checks(self._implementation, suites)
             self.to_run = self._contracts_to_run(suites)
         else:
             self.to_run = (self._contract_of(request.replay, suites),)
+        self._settings = self._with_earlier(request)
         self.contract = request.contract or self.to_run[0]
         self._suite: Suite = suites[self.contract]
         selected = matching(self._suite, request.only)
         self.checks: tuple[Check, ...] = tuple(check for check in self._suite.checks if check.id in selected)
         self._built, capabilities = build_once(self._implementation, self.contract)
         self.capabilities = tuple(sorted(capabilities))
-        self.seconds = request.limits.seconds(self._profile.seconds, len(self.checks))
+        seconds = self._profile.seconds * max(1.0, (request.settings.budget or 0) / self._profile.requests)
+        self.seconds = request.limits.seconds(seconds, len(self.checks))
+
+    def _with_earlier(self, request: Request) -> Settings:
+        """The settings, with the evidence of an earlier report if there is one."""
+        earlier = request.earlier
+        if earlier is None:
+            return request.settings
+        require_continuable(
+            earlier,
+            name=self.name,
+            version=self.version,
+            contracts=self.to_run,
+            seed=request.seed,
+            settings=request.settings,
+        )
+        return replace(request.settings, continued=earlier.statistics)
 
     def _contracts_to_run(self, suites: Mapping[str, Suite]) -> tuple[str, ...]:
         wanted = self._request.contracts or tuple(suites)
@@ -102,10 +123,10 @@ class Session:
 
         with listening(before_run, keeper):
             try:
-                yield from map(readable, self._evidence(progress))
+                yield from map(readable, self._evidence(progress, keeper))
             except ContractError as error:
                 raise BadUse(one_line(str(error))) from error
-            except TraceError as error:
+            except CounterexampleError as error:
                 reason = one_line(str(error)).removeprefix("counterexample: ")
                 raise BadUse(f"{request.replay_source}: {reason}") from error
             except BaseException as error:
@@ -115,17 +136,30 @@ class Session:
                 message = encodable(shortened(f"{cause}\n{traceback.format_exc()}"))
                 yield from undecided(self.checks, message, kept=kept, capabilities=self.capabilities)
 
-    def _evidence(self, progress: Progress) -> list[Evidence]:
-        request, suite = self._request, self._suite
-        if request.replay is not None:
-            return decided(suite.replay(self._implementation, request.replay))
-        return suite.run(
+    def _evidence(self, progress: Progress, keep: Keeper) -> list[Evidence]:
+        replay = self._request.replay
+        if replay is not None:
+            return decided(self._suite.replay(self._implementation, replay, settings=self._settings))
+        selected = frozenset(check.id for check in self.checks)
+        known = replay_known(self._suite, self._implementation, selected, self._settings)
+        for standing in known.standing.values():
+            keep(standing)
+        found = known.standing | self._search(selected - known.standing.keys(), progress)
+        return [known.with_notes(found[check.id]) for check in self.checks]
+
+    def _search(self, selected: frozenset[str], progress: Progress) -> dict[str, Evidence]:
+        """Evidence of the suite by check id; nothing is run for no check."""
+        if not selected:
+            return {}
+        found = self._suite.run(
             self._implementation,
             profile=self._profile,
-            seed=request.seed,
-            selected=frozenset(check.id for check in self.checks),
+            seed=self._request.seed,
+            selected=selected,
             progress=progress,
+            settings=self._settings,
         )
+        return {row.check.id: row for row in found}
 
 
 def decided(evidence: list[Evidence]) -> list[Evidence]:

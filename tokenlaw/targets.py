@@ -13,12 +13,15 @@ from tokenlaw.checks import did_you_mean
 from tokenlaw.errors import BadUse, described
 from tokenlaw.spec.capabilities import MANDATORY_MEMBERS, effective_capabilities, missing_members
 from tokenlaw.spec.contracts import (
+    BLOCK_MANAGER,
     CONTRACTS,
-    PAGED_ATTENTION,
+    KV_STORE,
+    VERIFIER,
     CacheConfig,
     ContractError,
     Implementation,
 )
+from tokenlaw.spec.verifiers import as_verifier, is_verify_function, takes_batch, verifier_factory
 from tokenlaw.text import one_line
 
 GROUP = "tokenlaw.implementations"
@@ -37,8 +40,9 @@ def resolve(target: str) -> Implementation:
     Parameters
     ----------
     target : name of an installed adapter, or ``module:attribute`` where the attribute is an
-        `Implementation` or a factory (``CacheConfig ->`` block manager or KV store, or a factory of a
-        paged attention without arguments). The working directory is searched for the module.
+        `Implementation`, a factory (``CacheConfig ->`` block manager or KV store, or a factory of a paged
+        attention or a verifier without arguments), a verifier, or a plain function ``verify(batch, *,
+        seed)``. The working directory is searched for the module.
 
     Raises
     ------
@@ -98,18 +102,24 @@ def _attribute(module: Any, target: str, path: str) -> Any:
 
 
 def from_factory(factory: Any, target: str) -> Implementation:
-    """Wrap a plain factory; the contract is the first whose mandatory members the built object has.
+    """Wrap a plain factory, or a verifier; the contract is the first whose mandatory members it has.
 
     Raises
     ------
     BadUse
-        It isn't callable, raises, or builds something that fulfils no contract.
+        It is neither callable nor a verifier, raises, or builds something that fulfils no contract.
     """
+    verifiers = _call(target, "it", lambda: verifier_factory(factory))
+    if verifiers is not None:
+        return Implementation(target, _version(factory), {VERIFIER: verifiers}, summary=f"verifier {target}")
     if not callable(factory):
         kind = type(factory).__name__
         raise BadUse(
-            f"target {target!r} is a {kind}; expected an Implementation or a factory of one contract"
+            f"target {target!r} is a {kind}; expected an Implementation or a factory of one contract, or a "
+            "verifier: an object with verify, or a function of (batch, *, seed)"
         )
+    if takes_batch(factory):
+        raise BadUse(f"target {target!r} takes a batch but no keyword seed; write verify(batch, *, seed)")
     built = _call(target, "its factory", lambda: factory(*_arguments(factory)))
     contract = _call(target, _BUILT, lambda: guess_contract(built))
     if contract is None:
@@ -117,13 +127,17 @@ def from_factory(factory: Any, target: str) -> Implementation:
             f"target {target!r}: the factory returned {type(built).__name__}, which fulfils no contract "
             f"({_shortcoming(built)})"
         )
-    module = sys.modules.get(getattr(factory, "__module__", ""))
-    version = str(getattr(module, "__version__", "(no version)"))
 
     def build(*config: CacheConfig) -> Any:
         return factory(*(config or _arguments(factory)))
 
-    return Implementation(target, version, {contract: build}, summary=f"factory {target}")
+    return Implementation(target, _version(factory), {contract: build}, summary=f"factory {target}")
+
+
+def _version(found: Any) -> str:
+    """The version that the module of a class, a function or an object states."""
+    module = sys.modules.get(getattr(found, "__module__", ""))
+    return str(getattr(module, "__version__", "(no version)"))
 
 
 def _arguments(factory: Callable[..., Any]) -> tuple[CacheConfig, ...]:
@@ -138,7 +152,12 @@ def _arguments(factory: Callable[..., Any]) -> tuple[CacheConfig, ...]:
 
 
 def guess_contract(built: Any) -> str | None:
-    """The first contract of which the object has all mandatory members, or None."""
+    """The first contract of which the object has all mandatory members, or None.
+
+    A plain function ``verify(batch, *, seed)`` is a verifier.
+    """
+    if is_verify_function(built):
+        return VERIFIER
     for contract in CONTRACTS:
         if not missing_members(MANDATORY_MEMBERS[contract], built):
             return contract
@@ -178,8 +197,10 @@ def build_once(implementation: Implementation, contract: str) -> tuple[Any, froz
         The factory raises, or returns something that isn't what the contract asks for.
     """
     factory = implementation.factories[contract]
-    arguments = () if contract == PAGED_ATTENTION else (CacheConfig(),)
+    arguments = (CacheConfig(),) if contract in (BLOCK_MANAGER, KV_STORE) else ()
     built = _call(implementation.name, "its factory", lambda: factory(*arguments))
+    if contract == VERIFIER:
+        built = _call(implementation.name, _BUILT, lambda: as_verifier(built, implementation.name))
     return built, _call(
         implementation.name, _BUILT, lambda: effective_capabilities(implementation, contract, built)
     )

@@ -23,6 +23,8 @@ _STYLES = {
     Verdict.HOLDS: "green",
     Verdict.NOT_SUPPORTED: "dim",
 }
+_KNOWN = "known"
+_KNOWN_STYLE = "yellow"
 _HOW = (
     "see `tokenlaw.spec.contracts`: give the methods; what has none is declared, with all the others of its "
     "contract, by Implementation(..., capabilities={...})"
@@ -73,15 +75,18 @@ def _lines() -> Callback:
 
 
 def show(report: Report, saved: Mapping[str, Saved]) -> None:
-    """Print the verdict of every check, then everything about those that didn't hold, then the summary."""
+    """Print the verdict of every check, what laws would have seen, all about what didn't hold, a summary."""
     if is_interactive() and _console().width >= _TABLE_WIDTH:
         _console().print(_table(report))
     else:
         for row in report.evidence:
-            _say(_line(row), _STYLES[row.verdict])
+            _say(_line(row), _style(row))
+    laws = [row for row in report.with_verdict(Verdict.HOLDS) if row.statistics and row.message]
+    for number, row in enumerate(laws):
+        _say(("" if number else "\n") + one_line(f"{row.check.id}: {row.message}"))
     for row in report.evidence:
         if row.verdict not in (Verdict.HOLDS, Verdict.NOT_SUPPORTED):
-            _show_failure(row, report.target.address, saved)
+            _show_failure(row, report, saved)
     if lacking := report.lacking():
         _say(f"\nnot supported for lack of: {', '.join(lacking)} ({_HOW})")
     _say(f"\n{report.summary()}", _STYLES[report.verdict])
@@ -105,22 +110,41 @@ def _table(report: Report) -> Table:
     for heading in ("verdict", "check", "rule"):
         table.add_column(heading, no_wrap=True)
     table.add_column("claim")
-    table.add_column("operations", justify="right", no_wrap=True)
+    table.add_column("tried", justify="right", no_wrap=True)
     for row in report.evidence:
-        cells = [row.check.id, row.check.rule, row.check.title, f"{row.operations:,}"]
-        verdict = Text(str(row.verdict), style=_STYLES[row.verdict])
-        table.add_row(verdict, *(Text(one_line(cell)) for cell in cells))
+        cells = [row.check.id, row.check.rule, row.check.title, _tried(row)]
+        table.add_row(Text(_word(row), style=_style(row)), *(Text(cell) for cell in map(one_line, cells)))
     return table
+
+
+def _word(row: Evidence) -> str:
+    return _KNOWN if row.known else str(row.verdict)
+
+
+def _style(row: Evidence) -> str:
+    return _KNOWN_STYLE if row.known else _STYLES[row.verdict]
+
+
+def _tried(row: Evidence) -> str:
+    """How much is behind a verdict: operations, or the samples of a law and what they would have shown."""
+    statistics = row.statistics or {}
+    if "samples" not in statistics:
+        return f"{row.operations} operations"
+    samples = f"{statistics['samples']:,} samples"
+    power = statistics.get("power")
+    if power and row.verdict is Verdict.HOLDS:
+        return f"{samples}, would have seen TV >= {power['tv']:.2g}"
+    return samples
 
 
 def _line(row: Evidence) -> str:
     check = row.check
-    claim = one_line(f"{check.id} ({check.rule}) {check.title} [{row.operations} operations]")
-    return f"{row.verdict:{_WIDTH}}  {claim}"
+    claim = one_line(f"{check.id} ({check.rule}) {check.title} [{_tried(row)}]")
+    return f"{_word(row):{_WIDTH}}  {claim}"
 
 
-def _show_failure(row: Evidence, target: str, saved: Mapping[str, Saved]) -> None:
-    _say(f"\n{row.verdict}: {row.check.id}", _STYLES[row.verdict])
+def _show_failure(row: Evidence, report: Report, saved: Mapping[str, Saved]) -> None:
+    _say(f"\n{_word(row)}: {row.check.id}", _style(row))
     _say(row.message.rstrip())
-    for line in told(saved.get(row.check.id), target):
+    for line in told(saved.get(row.check.id), report.target.address, report.settings):
         _say(line)

@@ -37,6 +37,9 @@ class TorchPagedStore:
         The class that manages pages: torch's, or one that repairs it.
     """
 
+    # Eager flex_attention multiplies queries and keys in their own dtype, and only then goes to float32.
+    scores_in_input_dtype = True
+
     def __init__(self, config: CacheConfig, paging: type[PagedAttention] = PagedAttention) -> None:
         if config.window is not None:
             raise ValueError("torch-paged-attention has no sliding window; use window=None")

@@ -53,16 +53,25 @@ class DynamicCacheStore:
         values: Float[Tensor, "layers kv_heads tokens head_size"],
     ) -> None:
         """``DynamicCache.update`` in every layer."""
-        cache = _cache(sequence)
         for layer in range(self._config.num_layers):
-            cache.update(keys[layer][None], values[layer][None], layer)
+            self.append_layer(sequence, layer, keys[layer], values[layer])
+
+    def append_layer(
+        self,
+        sequence: CachedSequence,
+        layer: int,
+        keys: Float[Tensor, "kv_heads tokens head_size"],
+        values: Float[Tensor, "kv_heads tokens head_size"],
+    ) -> None:
+        """``DynamicCache.update``, as an attention layer calls it."""
+        _cache(sequence).update(keys[None], values[None], layer)
 
     def read(
         self, sequence: CachedSequence, layer: int
     ) -> tuple[Float[Tensor, "kv_heads length head_size"], Float[Tensor, "kv_heads length head_size"]]:
-        """Keys and values of one layer; the layers of a cache exist from the first update on."""
+        """Keys and values of one layer; a layer has tensors from its first update on."""
         cache, config = _cache(sequence), self._config
-        if layer < len(cache.layers):
+        if layer < len(cache.layers) and cache.layers[layer].is_initialized:
             return cache.layers[layer].keys[0], cache.layers[layer].values[0]
         dtype = getattr(torch, config.dtype)
         empty = torch.empty(config.num_kv_heads, 0, config.head_size, dtype=dtype, device=config.device)
@@ -93,7 +102,7 @@ class DynamicCacheStore:
         in which a number that isn't negative was the final length.
         """
         cache = _cache(sequence)
-        length = cache.get_seq_length()
+        length = min(cache.get_seq_length(layer) for layer in range(self._config.num_layers))
         if not 0 <= count <= length:
             raise ValueError(f"there are {length} positions: can't roll back {count}")
         if count:
@@ -161,7 +170,7 @@ IMPLEMENTATION = Implementation(
     name="transformers-dynamic-cache",
     version=_version(),
     factories={KV_STORE: DynamicCacheStore},
-    capabilities={KV_STORE: frozenset({"fork", "rollback", "reorder"})},
+    capabilities={KV_STORE: frozenset({"fork", "rollback", "reorder", "layers"})},
     summary="transformers.DynamicCache: dense, one cache for each sequence, batched for forks and beams",
 )
 """Contract ``kv-store``; needs the extra ``transformers``."""

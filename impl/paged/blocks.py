@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tokenlaw.impl.paged.copies import CopyQueue
 from tokenlaw.impl.paged.pool import BlockPool
 from tokenlaw.impl.paged.prefix_cache import BlockKey, HashFunction, PrefixCache
-from tokenlaw.spec.contracts import DEVICE, HOST, NO_BLOCK, OutOfBlocks
+from tokenlaw.spec.contracts import DEVICE, HOST, OutOfBlocks
 
 
 class PhysicalBlocks:
@@ -74,26 +74,35 @@ class PhysicalBlocks:
             self.device.share(block)
         return hits + self.take(count)
 
-    def extend(self, table: list[int], wanted: int, *, tail_is_full: bool, purpose: str) -> None:
+    def extend(self, table: list[int], wanted: int, *, tail: int | None, purpose: str) -> None:
         """Lengthen a table to ``wanted`` blocks; afterwards it is the only owner of what will be written.
 
-        Unless the tail is full, it will be written too: it is copied if it is shared, else it loses its key.
+        ``tail`` is the index in the table of a partly filled block, or None. It will be written too: it is
+        copied if it is shared, else it loses its key.
 
         Raises
         ------
         OutOfBlocks
             The new blocks, the copy included, don't fit. The message says ``purpose``; nothing has changed.
         """
-        tail = NO_BLOCK if tail_is_full else table[-1]
-        copies_tail = tail != NO_BLOCK and self.device.references(tail) > 1
-        new = wanted - len(table)
+        copies_tail = tail is not None and self.is_shared(table[tail])
+        new = max(0, wanted - len(table))
         self.require(new + copies_tail, purpose)
-        if copies_tail:
-            table[-1] = self.copy_on_write(tail)
-        elif tail != NO_BLOCK:
+        if tail is not None and copies_tail:
+            table[tail] = self.copy_on_write(table[tail])
+        elif tail is not None:
             # After a rollback the tail may be a full cached block, which is about to be overwritten.
-            self.cache.forget(tail)
+            self.cache.forget(table[tail])
         table += self.take(new)
+
+    def is_shared(self, block: int) -> bool:
+        """Whether more than one table holds the device block."""
+        return self.device.references(block) > 1
+
+    def private_part(self, table: Sequence[int], start: int) -> int:
+        """Length of the table up to the first block from ``start`` on that other tables hold as well."""
+        shared = (index for index in range(start, len(table)) if self.is_shared(table[index]))
+        return next(shared, len(table))
 
     def copy_on_write(self, block: int) -> int:
         """A private block that will hold the content of a shared one, and takes its reference."""

@@ -8,12 +8,13 @@ by `tokenlaw.spec.contracts.BlockManager`; the comments here say why a step is t
 from collections.abc import Hashable, Sequence
 
 from tokenlaw.impl.paged.blocks import PhysicalBlocks
-from tokenlaw.impl.paged.prefix_cache import BlockKey, HashFunction
+from tokenlaw.impl.paged.pool_calls import PoolCalls
+from tokenlaw.impl.paged.prefix_cache import HashFunction
 from tokenlaw.impl.paged.sequence import SequenceRecord, UnknownSequence
-from tokenlaw.spec.contracts import NO_BLOCK, BlockCopy, CacheConfig
+from tokenlaw.spec.contracts import NO_BLOCK, CacheConfig
 
 
-class PagedBlockManager:
+class PagedBlockManager(PoolCalls):
     """A `BlockManager` with every optional capability. Handles are integers that are never used twice.
 
     Every method that raises has changed nothing. A handle whose sequence was freed raises `UnknownSequence`.
@@ -26,16 +27,20 @@ class PagedBlockManager:
         Number and size of the blocks, and the window. The host tier has as many blocks as the device.
     hash_function
         Hash of the prefix cache; a bad one costs time only.
+    lookahead
+        Slots beyond the length that a rejection leaves to the sequence, in tokens: the next drafts need them
+        soon. A rollback leaves none, and a fork takes none over.
     """
 
-    lookahead = 0
-
-    def __init__(self, config: CacheConfig, hash_function: HashFunction = hash) -> None:
+    def __init__(self, config: CacheConfig, hash_function: HashFunction = hash, lookahead: int = 0) -> None:
         if config.window is not None and config.window < 1:
             raise ValueError(f"window is {config.window}; it must be at least 1, or None for no window")
+        if lookahead < 0:
+            raise ValueError(f"lookahead is {lookahead}; it must be at least 0")
         self.window = config.window
+        self.lookahead = lookahead
         self._block_size = config.block_size
-        self._blocks = PhysicalBlocks(config.num_blocks, config.block_size, hash_function)
+        super().__init__(PhysicalBlocks(config.num_blocks, config.block_size, hash_function))
         self._sequences: dict[int, SequenceRecord] = {}
         self._next_handle = 0
         self._epoch = 0
@@ -64,13 +69,14 @@ class PagedBlockManager:
         record.drafts = len(drafts)
 
     def accept(self, sequence: int, count: int) -> None:
-        """Keep the first ``count`` drafts and forget the others."""
+        """Keep the first ``count`` drafts and forget the others, but for the blocks of the look-ahead."""
         record = self._usable(sequence)
         if not 0 <= count <= record.drafts:
             raise ValueError(f"sequence {sequence} has {record.drafts} drafts: can't accept {count}")
         length = record.settled + count
         record.drafts = 0
-        self._truncate(record, length)
+        needed, wanted = self._blocks_for(length), self._blocks_for(length + self.lookahead)
+        self._truncate(record, length, self._blocks.private_part(record.table[:wanted], needed))
 
     def commit(self, sequence: int, length: int) -> None:
         """The KV of the first ``length`` tokens is written and final.
@@ -106,11 +112,12 @@ class PagedBlockManager:
                 f"sequence {sequence}: after rolling back {count} of {len(record.tokens)} tokens, a query "
                 f"needs positions from {needed} on; those below {record.dropped * self._block_size} are gone"
             )
-        self._truncate(record, length)
+        self._truncate(record, length, self._blocks_for(length))
 
     def fork(self, sequence: int) -> int:
         """An equal sequence on the same blocks."""
         child = self._usable(sequence).copy()
+        del child.table[self._blocks_for(len(child.tokens)) :]
         for block in child.blocks:
             self._blocks.device.share(block)
         return self._admit(child)
@@ -128,7 +135,9 @@ class PagedBlockManager:
         Raises `OutOfBlocks` if the host tier is too full.
         """
         record = self._usable(sequence)
-        record.host = self._blocks.move_out(record.blocks)
+        ahead = record.table[self._blocks_for(len(record.tokens)) :]
+        record.host = self._blocks.move_out(record.blocks[: len(record.blocks) - len(ahead)])
+        self._blocks.release_all(ahead)
         record.table = [NO_BLOCK] * record.dropped
 
     def swap_in(self, sequence: int) -> None:
@@ -143,10 +152,6 @@ class PagedBlockManager:
         """Device blocks in logical order, `NO_BLOCK` below the window; a copy."""
         return self._record(sequence).table.copy()
 
-    def num_free_blocks(self) -> int:
-        """Blocks that can be handed out now: neither in a table, nor held by a copy or a step in flight."""
-        return self._blocks.device.available()
-
     def num_tokens(self, sequence: int) -> int:
         """Scheduled tokens, undecided drafts included."""
         return len(self._record(sequence).tokens)
@@ -155,38 +160,10 @@ class PagedBlockManager:
         """Tokens that were found in the cache when the sequence (or what it was forked from) was admitted."""
         return self._record(sequence).cached_tokens
 
-    def ref_count(self, block: int) -> int:
-        """Number of tables that hold the block."""
-        return self._blocks.references(block)
-
-    def cached_key(self, block: int) -> BlockKey | None:
-        """The key under which the block can be hit; keys of different namespaces and epochs differ."""
-        return self._blocks.key_of(block)
-
-    def pending_copies(self) -> list[BlockCopy]:
-        """Copies to apply, in any order, before anything is written; the call drains them."""
-        return self._blocks.copies.drain()
-
-    def evict(self, count: int) -> int:
-        """Drop up to ``count`` idle cached blocks, the least recently released first; returns how many."""
-        return self._blocks.evict(count)
-
-    def reset_cache(self) -> None:
-        """Make every cached block unreachable; tables stay as they are."""
-        self._blocks.reset_cache()
-
     def new_epoch(self) -> None:
         """The weights changed: what was written before is unreachable, and so is what depends on it."""
         self._epoch += 1
         self._blocks.reset_cache()
-
-    def begin_step(self) -> None:
-        """Kernels are in flight from here to `end_step`: what is released in between isn't handed out."""
-        self._blocks.begin_step()
-
-    def end_step(self) -> None:
-        """The kernels are done."""
-        self._blocks.end_step()
 
     def _record(self, sequence: int) -> SequenceRecord:
         record = self._sequences.get(sequence)
@@ -227,13 +204,13 @@ class PagedBlockManager:
         self._blocks.extend(
             record.table,
             self._blocks_for(length + len(tokens)),
-            tail_is_full=length % self._block_size == 0,
+            tail=length // self._block_size if length % self._block_size else None,
             purpose=f"appending {len(tokens)} tokens to {length}",
         )
         record.tokens += tokens
 
-    def _truncate(self, record: SequenceRecord, length: int) -> None:
-        self._blocks.release_all(record.truncate(length, self._block_size))
+    def _truncate(self, record: SequenceRecord, length: int, blocks: int) -> None:
+        self._blocks.release_all(record.truncate(length, blocks, self._block_size))
 
     def _publish(self, record: SequenceRecord) -> None:
         for index in range(len(record.keys), record.committed // self._block_size):

@@ -54,15 +54,14 @@ class SequenceRecord:
         """The device blocks that the sequence holds, in logical order."""
         return [block for block in self.table if block != NO_BLOCK]
 
-    def truncate(self, length: int, block_size: int) -> list[int]:
-        """Keep the first ``length`` tokens; returns the device blocks that are not needed any more."""
-        kept = -(-length // block_size)
-        surplus = [block for block in self.table[kept:] if block != NO_BLOCK]
+    def truncate(self, length: int, blocks: int, block_size: int) -> list[int]:
+        """Keep so many tokens, and so many blocks of the table; returns the other blocks."""
+        surplus = [block for block in self.table[blocks:] if block != NO_BLOCK]
         del self.tokens[length:]
-        del self.table[kept:]
+        del self.table[blocks:]
         del self.keys[length // block_size :]
         self.committed = min(self.committed, length)
-        self.dropped = min(self.dropped, kept)
+        self.dropped = min(self.dropped, blocks)
         return surplus
 
     def drop_before(self, position: int, block_size: int) -> list[int]:

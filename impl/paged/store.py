@@ -1,73 +1,55 @@
-"""The reference KV store: tensors in blocks, laid out by the reference block manager."""
+"""The reference KV store: one paged layer for each layer of the model, and the sequences across them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from tokenlaw.impl.paged.attention import GatherAttention
-from tokenlaw.impl.paged.manager import PagedBlockManager
+from tokenlaw.impl.paged.layer import LayerSequence, PagedLayer
 from tokenlaw.impl.paged.sequence import UnknownSequence
 from tokenlaw.spec.contracts import CacheConfig, OutOfBlocks
 
-
-@dataclass(slots=True)
-class _Stored:
-    """Handle of the block manager, and how many tokens are stored; the manager's length is the room."""
-
-    blocks: int
-    length: int
+_Stored = list[LayerSequence]
+"""A sequence: what each layer holds of it."""
 
 
 class PagedKVStore:
     """A `KVStore` with every optional capability. Handles are integers that are never used twice.
 
-    Room is made by ``reserve`` only, and copy-on-write happens there. ``fork``, ``rollback`` and ``reorder``
-    give unused room back. Every method that raises has changed nothing, and a freed handle raises
-    `UnknownSequence`.
+    Each layer owns the blocks and the lengths of its sequences (`PagedLayer`), so that a forward pass may
+    fill them one after the other. Room is made by ``reserve`` only. ``fork``, ``rollback`` and ``reorder``
+    give unused room back. A method that raises has changed neither content nor room, and a freed handle
+    raises `UnknownSequence`.
 
     Parameters
     ----------
     config
-        ``window`` limits what ``attend`` sees; all positions stay readable.
+        ``num_blocks`` are the blocks of each layer. ``window`` limits what ``attend`` sees; all positions
+        stay readable.
     """
 
     def __init__(self, config: CacheConfig) -> None:
         self._config = config
-        # A store knows no tokens: it never commits, so that nothing is found in a prefix cache.
-        self._manager = PagedBlockManager(replace(config, window=None))
-        self._attention = GatherAttention()
-        shape = (
-            config.num_layers,
-            config.num_blocks,
-            config.block_size,
-            config.num_kv_heads,
-            config.head_size,
-        )
-        # Not a number: a slot that is read before it is written shows at once.
-        dtype = getattr(torch, config.dtype)
-        self._keys = torch.full(shape, torch.nan, dtype=dtype, device=config.device)
-        self._values = torch.full_like(self._keys, torch.nan)
+        self._layers = [PagedLayer(config) for _ in range(config.num_layers)]
         self._stored: dict[int, _Stored] = {}
         self._next_handle = 0
 
     def allocate(self) -> int:
         """Start an empty sequence; raises `OutOfBlocks` beyond ``max_sequences`` live ones."""
         self._require_sequence()
-        return self._admit(self._manager.allocate(()), 0)
+        return self._admit([layer.allocate() for layer in self._layers])
 
     def reserve(self, sequence: int, length: int) -> None:
-        """Make room for ``length`` tokens in all; raises `OutOfBlocks` if the pool is too full."""
+        """Make room for ``length`` tokens in every layer; raises `OutOfBlocks` if the pool is too full."""
         stored = self._record(sequence)
-        missing = length - self._manager.num_tokens(stored.blocks)
-        if missing <= 0:
-            return
-        self._manager.append(stored.blocks, [0] * missing)
-        for copy in self._manager.pending_copies():
-            for cache in (self._keys, self._values):
-                cache[:, copy.destination] = cache[:, copy.source]
+        rooms = [layer.room(part) for layer, part in zip(self._layers, stored, strict=True)]
+        try:
+            for layer, part in zip(self._layers, stored, strict=True):
+                layer.reserve(part, length)
+        except OutOfBlocks:
+            for layer, part, room in zip(self._layers, stored, rooms, strict=True):
+                layer.shrink_room(part, room)
+            raise
 
     def append(
         self,
@@ -75,58 +57,59 @@ class PagedKVStore:
         keys: Float[Tensor, "layers kv_heads tokens head_size"],
         values: Float[Tensor, "layers kv_heads tokens head_size"],
     ) -> None:
-        """Store the KV of further tokens; raises `OutOfBlocks` beyond the room that was reserved.
+        """Store the KV of further tokens at the end of every layer.
 
-        Raises `ValueError` if shape or dtype differ from those of the store.
+        Raises `OutOfBlocks` beyond the room that was reserved, `ValueError` if shape or dtype differ from
+        those of the store.
         """
-        stored = self._record(sequence)
-        self._check_new("keys", keys)
-        self._check_new("values", values)
-        if keys.shape != values.shape:
-            raise ValueError(
-                f"keys {tuple(keys.shape)} and values {tuple(values.shape)} differ in their tokens"
-            )
-        end = stored.length + keys.shape[2]
-        room = self._manager.num_tokens(stored.blocks)
-        if end > room:
-            raise OutOfBlocks(
-                f"sequence {sequence} holds {stored.length} tokens and has room for {room}: can't append "
-                f"{keys.shape[2]}; call reserve(sequence, {end}) first"
-            )
-        slots = self._slots(stored, stored.length, end)
-        for cache, new in ((self._keys, keys), (self._values, values)):
-            cache.flatten(1, 2)[:, slots] = new.transpose(1, 2).to(cache.device)
-        stored.length = end
+        stored, layers = self._record(sequence), self._config.num_layers
+        self._check_new(keys, values, (layers,))
+        for layer, part in zip(self._layers, stored, strict=True):
+            layer.require_room(part, keys.shape[2])
+        for layer, part, new_keys, new_values in zip(self._layers, stored, keys, values, strict=True):
+            layer.append(part, new_keys, new_values)
+
+    def append_layer(
+        self,
+        sequence: int,
+        layer: int,
+        keys: Float[Tensor, "kv_heads tokens head_size"],
+        values: Float[Tensor, "kv_heads tokens head_size"],
+    ) -> None:
+        """Store the KV of further tokens at the end of one layer; raises as `append` does."""
+        part = self._record(sequence)[layer]
+        self._check_new(keys, values, ())
+        self._layers[layer].require_room(part, keys.shape[1])
+        self._layers[layer].append(part, keys, values)
 
     def read(
         self, sequence: int, layer: int
     ) -> tuple[Float[Tensor, "kv_heads length head_size"], Float[Tensor, "kv_heads length head_size"]]:
-        """Keys and values of every position, in order; copies, not views of the store."""
-        stored = self._record(sequence)
-        slots = self._slots(stored, 0, stored.length)
-        keys, values = (
-            cache[layer].flatten(0, 1)[slots].transpose(0, 1) for cache in (self._keys, self._values)
-        )
-        return keys, values
+        """Keys and values of every position in a layer, in order; copies, not views of the store."""
+        return self._layers[layer].read(self._record(sequence)[layer])
 
     def free(self, sequence: int) -> None:
         """Release the sequence."""
-        self._manager.free(self._record(sequence).blocks)
+        self._release(self._record(sequence))
         del self._stored[sequence]
 
     def fork(self, sequence: int) -> int:
         """An equal sequence that may diverge; raises `OutOfBlocks` beyond ``max_sequences`` live ones."""
         stored = self._record(sequence)
         self._require_sequence()
-        return self._admit(self._fork_blocks(stored), stored.length)
+        return self._admit(self._fork(stored))
 
     def rollback(self, sequence: int, count: int) -> None:
-        """Forget the last ``count`` tokens; `ValueError` if it is negative or more than there are."""
+        """Forget the last ``count`` tokens of every layer.
+
+        `ValueError` if it is negative, or more than some layer holds.
+        """
         stored = self._record(sequence)
-        if not 0 <= count <= stored.length:
-            raise ValueError(f"sequence {sequence} holds {stored.length} tokens: can't roll back {count}")
-        stored.length -= count
-        self._give_room_back(stored)
+        shortest = min(part.length for part in stored)
+        if not 0 <= count <= shortest:
+            raise ValueError(f"sequence {sequence} holds {shortest} tokens: can't roll back {count}")
+        for layer, part in zip(self._layers, stored, strict=True):
+            layer.rollback(part, count)
 
     def reorder(self, sequences: Sequence[int], parents: Sequence[int]) -> None:
         """Sequence i continues what ``sequences[parents[i]]`` held; no KV is copied.
@@ -139,9 +122,9 @@ class PagedKVStore:
         if len(parents) != len(sequences) or not all(0 <= parent < len(sequences) for parent in parents):
             raise ValueError(f"parents {list(parents)} must be {len(sequences)} indices into the sequences")
         # All forks before any release: a parent may be replaced itself.
-        heirs = [_Stored(self._fork_blocks(stored[parent]), stored[parent].length) for parent in parents]
+        heirs = [self._fork(stored[parent]) for parent in parents]
         for sequence, old, heir in zip(sequences, stored, heirs, strict=True):
-            self._manager.free(old.blocks)
+            self._release(old)
             self._stored[sequence] = heir
 
     def attend(
@@ -152,21 +135,8 @@ class PagedKVStore:
         scale: float,
     ) -> Float[Tensor, "batch query_heads head_size"]:
         """Attention of one query for each sequence, at its last position; any sequences in any order."""
-        stored = [self._record(sequence) for sequence in sequences]
-        tables = [self._manager.block_table(record.blocks) for record in stored]
-        width = max(map(len, tables), default=0)
-        padded = torch.tensor([table + [0] * (width - len(table)) for table in tables], dtype=torch.int64)
-        output = self._attention.attend(
-            queries[:, None],
-            self._keys[layer],
-            self._values[layer],
-            padded,
-            torch.tensor([record.length for record in stored], dtype=torch.int64),
-            scale,
-            window=self._config.window,
-        )
-        assert isinstance(output, Tensor)
-        return output[:, 0]
+        parts = [self._record(sequence)[layer] for sequence in sequences]
+        return self._layers[layer].attend(parts, queries, scale)
 
     def _record(self, sequence: int) -> _Stored:
         stored = self._stored.get(sequence)
@@ -180,36 +150,38 @@ class PagedKVStore:
                 f"all {self._config.max_sequences} sequences (max_sequences) are in use: free one first"
             )
 
-    def _admit(self, blocks: int, length: int) -> int:
+    def _admit(self, stored: _Stored) -> int:
         handle = self._next_handle
         self._next_handle += 1
-        self._stored[handle] = _Stored(blocks, length)
+        self._stored[handle] = stored
         return handle
 
-    def _give_room_back(self, stored: _Stored) -> None:
-        self._manager.rollback(stored.blocks, self._manager.num_tokens(stored.blocks) - stored.length)
+    def _fork(self, stored: _Stored) -> _Stored:
+        return [layer.fork(part) for layer, part in zip(self._layers, stored, strict=True)]
 
-    def _fork_blocks(self, stored: _Stored) -> int:
-        # Room is private: a shared tail must be copied before either side writes, which `reserve` sees to.
-        self._give_room_back(stored)
-        return self._manager.fork(stored.blocks)
+    def _release(self, stored: _Stored) -> None:
+        for layer, part in zip(self._layers, stored, strict=True):
+            layer.free(part)
 
-    def _slots(self, stored: _Stored, start: int, end: int) -> Tensor:
-        """Slot numbers (block * block_size + offset) of positions ``start`` .. ``end`` - 1."""
-        size = self._config.block_size
-        table = torch.tensor(self._manager.block_table(stored.blocks), dtype=torch.int64)
-        positions = torch.arange(start, end)
-        return (table[positions // size] * size + positions % size).to(self._keys.device)
-
-    def _check_new(self, name: str, new: Tensor) -> None:
-        config = self._config
-        expected = (config.num_layers, config.num_kv_heads, config.head_size)
-        if new.dim() != 4 or (new.shape[0], new.shape[1], new.shape[3]) != expected:
+    def _check_new(self, keys: Tensor, values: Tensor, layers: tuple[int, ...]) -> None:
+        """Raise `ValueError` unless keys and values fit the store; ``layers`` is () for a single layer."""
+        self._check_one("keys", keys, layers)
+        self._check_one("values", values, layers)
+        if keys.shape != values.shape:
             raise ValueError(
-                f"{name} has shape {tuple(new.shape)}; it must be [layers={config.num_layers}, "
+                f"keys {tuple(keys.shape)} and values {tuple(values.shape)} differ in their tokens"
+            )
+
+    def _check_one(self, name: str, new: Tensor, layers: tuple[int, ...]) -> None:
+        config = self._config
+        outer, inner = (*layers, config.num_kv_heads), config.head_size
+        if new.dim() != len(outer) + 2 or (*new.shape[:-2], new.shape[-1]) != (*outer, inner):
+            leading = f"layers={config.num_layers}, " if layers else ""
+            raise ValueError(
+                f"{name} has shape {tuple(new.shape)}; it must be [{leading}"
                 f"kv_heads={config.num_kv_heads}, tokens, head_size={config.head_size}]"
             )
-        if new.dtype != self._keys.dtype:
+        if str(new.dtype) != f"torch.{config.dtype}":
             raise ValueError(
-                f"{name} is {new.dtype}, but the store holds {self._keys.dtype}: convert it first"
+                f"{name} is {new.dtype}, but the store holds torch.{config.dtype}: convert it first"
             )

@@ -36,6 +36,7 @@ WASTE = block_manager_check(
     Severity.EFFICIENCY,
     "new",
     "append",
+    exercised_with=((frozenset({"speculate", "lookahead"}), "slots kept ahead"),),
 )
 
 

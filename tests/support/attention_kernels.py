@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from tokenlaw.properties.attention_suite import AttentionSuite
-from tokenlaw.properties.running import Profile
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
 from tokenlaw.spec.contracts import PAGED_ATTENTION, Implementation
+from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Verdict
 
 ALL = frozenset(CAPABILITY_MEMBERS[PAGED_ATTENTION])

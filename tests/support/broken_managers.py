@@ -58,6 +58,13 @@ class TakesABlockEarly(PagedBlockManager):
         return length // self._block_size + 1
 
 
+class KeepsMoreThanItDeclares(PagedBlockManager):
+    def accept(self, sequence: int, count: int) -> None:
+        self.lookahead = 8
+        super().accept(sequence, count)
+        self.lookahead = 0
+
+
 class NamesABlockTwice(PagedBlockManager):
     def block_table(self, sequence: int) -> list[int]:
         return [super().block_table(sequence)[0]] * len(self._record(sequence).table)
@@ -71,7 +78,7 @@ class NamesForeignBlocks(PagedBlockManager):
 class HitsTheWholePrompt(PagedBlockManager):
     def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
         handle = super().allocate([*tokens, 0], namespace)
-        self._truncate(self._record(handle), len(tokens))
+        self._truncate(self._record(handle), len(tokens), self._blocks_for(len(tokens)))
         return handle
 
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
+import torch
 from torch import Tensor
 
-from support.list_store import ListStore, append, new
+from support.list_store import ListStore, append, append_layer, new
 from tokenlaw.properties.trace import (
     Attend,
     Fork,
@@ -28,7 +29,8 @@ class WritesNeighbour(ListStore):
     def append(self, sequence: int, keys: Tensor, values: Tensor) -> None:
         super().append(sequence, keys, values)
         for other in self.content.keys() - {sequence}:
-            self.content[other][:, :, :, -1:] = self.content[sequence][:, :, :, -1:]
+            for theirs, ours in zip(self.content[other], self.content[sequence], strict=True):
+                theirs[:, :, -1:] = ours[:, :, -1:]
 
 
 class SharesTail(ListStore):
@@ -44,11 +46,14 @@ class SharesTail(ListStore):
         return child
 
     def append(self, sequence: int, keys: Tensor, values: Tensor) -> None:
-        position = self.content[sequence].shape[3]
+        position = self.length(sequence)
         super().append(sequence, keys, values)
         parent = self.content.get(self.shared.get(sequence, 0))
-        if parent is not None and position % self.config.block_size and position < parent.shape[3]:
-            parent[:, :, :, position] = self.content[sequence][:, :, :, position]
+        if parent is not None and position % self.config.block_size:
+            for theirs, ours in zip(parent, self.content[sequence], strict=True):
+                theirs[:, :, position : position + 1] = ours[:, :, position : position + 1][
+                    :, :, : theirs.shape[2] - position
+                ]
 
 
 class NoLimit(ListStore):
@@ -57,9 +62,9 @@ class NoLimit(ListStore):
 
 class OverwritesThenRaises(ListStore):
     def append(self, sequence: int, keys: Tensor, values: Tensor) -> None:
-        if self.content[sequence].shape[3] + keys.shape[2] > self.room[sequence]:
+        if self.length(sequence) + keys.shape[2] > self.room[sequence]:
             victim = next(iter(self.content.keys() - {sequence}))
-            self.content[victim][0, 0, 0, 0] = keys[0, 0, 0]
+            self.content[victim][0][0, 0, 0] = keys[0, 0, 0]
         super().append(sequence, keys, values)
 
 
@@ -68,7 +73,7 @@ class DropsOnRefusal(ListStore):
         try:
             super().reserve(sequence, length)
         except OutOfBlocks:
-            self.content[min(self.content)] = self.content[min(self.content)][:, :, :, 1:]
+            self.content[min(self.content)] = [held[:, :, 1:] for held in self.content[min(self.content)]]
             raise
 
 
@@ -88,7 +93,7 @@ class FreesTwice(ListStore):
         if sequence in self.content:
             super().free(sequence)
         else:
-            self.content[max(self.content)][0, 0, 0, 0] = 0
+            self.content[max(self.content)][0][0, 0, 0] = 0
 
 
 class RollsBackLess(ListStore):
@@ -98,7 +103,7 @@ class RollsBackLess(ListStore):
 
 class RollsBackAnything(ListStore):
     def rollback(self, sequence: int, count: int) -> None:
-        super().rollback(sequence, min(count, self.content[sequence].shape[3]))
+        super().rollback(sequence, min(count, self.length(sequence)))
 
 
 class ReordersInPlace(ListStore):
@@ -107,9 +112,29 @@ class ReordersInPlace(ListStore):
             self.content[sequence] = self.content[sequences[parent]]
 
 
+class OneLengthForAllLayers(ListStore):
+    """One length for the whole sequence, advanced by the last layer: other layers write over their end."""
+
+    def append_layer(self, sequence: int, layer: int, keys: Tensor, values: Tensor) -> None:
+        length = self.content[sequence][-1].shape[2]
+        self.content[sequence][layer] = self.content[sequence][layer][:, :, :length]
+        super().append_layer(sequence, layer, keys, values)
+
+
+class SharesLayers(ListStore):
+    """Neighbouring layers lie in one tensor: what layer 1 stores, layer 0 holds at the same positions."""
+
+    def append_layer(self, sequence: int, layer: int, keys: Tensor, values: Tensor) -> None:
+        super().append_layer(sequence, layer, keys, values)
+        if layer:
+            first, held = self.content[sequence][0], self.content[sequence][layer]
+            common = min(first.shape[2], held.shape[2])
+            self.content[sequence][0] = torch.cat([held[:, :, :common], first[:, :, common:]], dim=2)
+
+
 class ForgetsLastKey(ListStore):
     def row(self, sequence: int, query: Tensor, layer: int, scale: float) -> Tensor:
-        keys, values = self.content[sequence][:, layer, :, :-1].double().transpose(1, 2)
+        keys, values = self.content[sequence][layer][:, :, :-1].double().transpose(1, 2)
         return attend(query.double()[None], keys, values, scale)[0][0]
 
 
@@ -132,6 +157,12 @@ FAULTS: list[tuple[type[ListStore], str, tuple[Operation, ...]]] = [
     (RollsBackLess, "store/rollback", (new(2), Rollback(0, 1))),
     (RollsBackAnything, "store/rollback", (new(2), Rollback(0, 3))),
     (ReordersInPlace, "store/reorder", (new(1), new(1), Reorder((1, 0)))),
+    (
+        OneLengthForAllLayers,
+        "store/layers",
+        (new(1), append_layer(0, 0), append_layer(0, 0)),
+    ),
+    (SharesLayers, "store/layers", (new(1), append_layer(0, 0), append_layer(0, 1))),
     (ForgetsLastKey, "store/attention", (new(2),)),
     (OwnOrder, "store/batch", (new(1), new(1), Attend((1,)))),
 ]

@@ -7,9 +7,10 @@ from torch import Tensor
 
 from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, run_trace
 from tokenlaw.properties.kv_store_suite import KVStoreSuite
-from tokenlaw.properties.running import Outcome, Profile
+from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import (
     Append,
+    AppendLayer,
     New,
     Operation,
     Trace,
@@ -17,6 +18,7 @@ from tokenlaw.properties.trace import (
 from tokenlaw.spec.attention import attend
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig, Implementation, OutOfBlocks
+from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Evidence
 
 ALL = frozenset(CAPABILITY_MEMBERS[KV_STORE])
@@ -25,13 +27,13 @@ IDS = frozenset(check.id for check in KV_STORE_CHECKS)
 
 
 class ListStore:
-    """Honest: one contiguous tensor ``[2, layers, heads, length, head_size]`` for each sequence."""
+    """Honest: contiguous tensors ``[2, heads, length, head_size]``, one for each layer of a sequence."""
 
     checks_room = True
 
     def __init__(self, config: CacheConfig) -> None:
         self.config = config
-        self.content: dict[int, Tensor] = {}
+        self.content: dict[int, list[Tensor]] = {}
         self.room: dict[int, int] = {}
         self.made = 0
 
@@ -46,8 +48,8 @@ class ListStore:
         if len(self.content) == config.max_sequences:
             raise OutOfBlocks("no further sequence")
         self.made += 1
-        shape = (2, config.num_layers, config.num_kv_heads, 0, config.head_size)
-        self.content[self.made] = torch.empty(shape, dtype=getattr(torch, config.dtype))
+        empty = torch.empty(2, config.num_kv_heads, 0, config.head_size, dtype=getattr(torch, config.dtype))
+        self.content[self.made] = [empty] * config.num_layers
         self.room[self.made] = 0
         return self.made
 
@@ -58,36 +60,50 @@ class ListStore:
         self.room[sequence] = max(length, self.room[sequence])
 
     def append(self, sequence: int, keys: Tensor, values: Tensor) -> None:
-        content = torch.cat([self.content[sequence], torch.stack([keys, values])], dim=3)
-        if self.checks_room and content.shape[3] > self.room[sequence]:
+        if self.checks_room and self.length(sequence) + keys.shape[2] > self.room[sequence]:
             raise OutOfBlocks("beyond the room")
-        self.content[sequence] = content
+        for layer in range(self.config.num_layers):
+            self.extend(sequence, layer, keys[layer], values[layer])
+
+    def append_layer(self, sequence: int, layer: int, keys: Tensor, values: Tensor) -> None:
+        if self.checks_room and self.content[sequence][layer].shape[2] + keys.shape[1] > self.room[sequence]:
+            raise OutOfBlocks("beyond the room")
+        self.extend(sequence, layer, keys, values)
+
+    def extend(self, sequence: int, layer: int, keys: Tensor, values: Tensor) -> None:
+        held = self.content[sequence]
+        held[layer] = torch.cat([held[layer], torch.stack([keys, values])], dim=2)
+
+    def length(self, sequence: int) -> int:
+        return max(held.shape[2] for held in self.content[sequence])
 
     def read(self, sequence: int, layer: int) -> tuple[Tensor, Tensor]:
-        keys, values = self.content[sequence][:, layer]
+        keys, values = self.content[sequence][layer]
         return keys, values
 
     def free(self, sequence: int) -> None:
         del self.content[sequence], self.room[sequence]
 
     def fork(self, sequence: int) -> int:
-        if self.used() + self.blocks(self.content[sequence].shape[3]) > self.config.num_blocks:
+        if self.used() + self.blocks(self.length(sequence)) > self.config.num_blocks:
             raise OutOfBlocks("pool is full")
         child = self.allocate()
-        self.content[child] = self.content[sequence].clone()
-        self.room[child] = self.content[sequence].shape[3]
+        self.content[child] = self.copy(sequence)
+        self.room[child] = self.length(sequence)
         return child
 
     def rollback(self, sequence: int, count: int) -> None:
-        length = self.content[sequence].shape[3]
-        if not 0 <= count <= length:
+        if not 0 <= count <= min(held.shape[2] for held in self.content[sequence]):
             raise ValueError("no such rollback")
-        self.content[sequence] = self.content[sequence][:, :, :, : length - count]
+        self.content[sequence] = [held[:, :, : held.shape[2] - count] for held in self.content[sequence]]
 
     def reorder(self, sequences: Sequence[int], parents: Sequence[int]) -> None:
-        before = [self.content[sequence] for sequence in sequences]
+        before = [self.copy(sequence) for sequence in sequences]
         for sequence, parent in zip(sequences, parents, strict=True):
-            self.content[sequence] = before[parent].clone()
+            self.content[sequence] = [held.clone() for held in before[parent]]
+
+    def copy(self, sequence: int) -> list[Tensor]:
+        return [held.clone() for held in self.content[sequence]]
 
     def attend(self, sequences: Sequence[int], queries: Tensor, layer: int, scale: float) -> Tensor:
         rows = [
@@ -97,7 +113,7 @@ class ListStore:
         return torch.stack(rows).to(queries.dtype)
 
     def row(self, sequence: int, query: Tensor, layer: int, scale: float) -> Tensor:
-        keys, values = self.content[sequence][:, layer].double().transpose(1, 2)
+        keys, values = self.content[sequence][layer].double().transpose(1, 2)
         return attend(query.double()[None], keys, values, scale)[0][0]
 
 
@@ -107,6 +123,10 @@ def new(length: int) -> New:
 
 def append(sequence: int, length: int = 1) -> Append:
     return Append(sequence, (0,) * length)
+
+
+def append_layer(sequence: int, layer: int, length: int = 1) -> AppendLayer:
+    return AppendLayer(sequence, layer, (0,) * length)
 
 
 def run(store: type[ListStore], *operations: Operation, muted: frozenset[str] = frozenset()) -> Outcome:

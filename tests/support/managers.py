@@ -8,8 +8,9 @@ from tokenlaw.spec.contracts import CacheConfig
 SIZE = 4
 
 
-def manager(num_blocks: int = 8, window: int | None = None) -> PagedBlockManager:
-    return PagedBlockManager(CacheConfig(num_blocks=num_blocks, block_size=SIZE, window=window))
+def manager(num_blocks: int = 8, window: int | None = None, lookahead: int = 0) -> PagedBlockManager:
+    config = CacheConfig(num_blocks=num_blocks, block_size=SIZE, window=window)
+    return PagedBlockManager(config, lookahead=lookahead)
 
 
 def admit(paged: PagedBlockManager, tokens: list[int], namespace: str = "") -> int:

@@ -2,11 +2,13 @@
 
 import time
 
-from tokenlaw.properties.announcing import announce, announce_evidence
 from tokenlaw.properties.trace import New, Trace, TraceError, to_data
+from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities
-from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, VERIFIER, CacheConfig
+from tokenlaw.spec.suites import DEFAULTS
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
+from tokenlaw.spec.verifiers import build_verifier, claim_of
 
 RUNS = 5
 HOSTILE = "expected 1 [bold]not markup[/bold] <&>\x1b[31m\x00\ud800 found 2"
@@ -29,22 +31,19 @@ class FakeSuite:
             for number, name in enumerate(names, start=1)
         )
 
-    def run(self, implementation, *, profile, seed, selected, progress):
+    def run(self, implementation, *, profile, seed, selected, progress, settings=DEFAULTS):
         built = implementation.factories[self.contract](CacheConfig())
         capabilities = effective_capabilities(implementation, self.contract, built)
+        chosen = [check for check in self.checks if check.id in selected]
         for number in range(RUNS):
             trace = Trace((New((number, seed)),), contract=self.contract)
             announce(trace)
             progress("traces", number, RUNS)
             built.append("sequence", (number,))
-            for check in self.checks:
+            for check in chosen:
                 if (found := self._evidence(check, built, capabilities, to_data(trace))).message == HOSTILE:
                     announce_evidence(found)
-        return [
-            self._evidence(check, built, capabilities, to_data(trace))
-            for check in self.checks
-            if check.id in selected
-        ]
+        return [self._evidence(check, built, capabilities, to_data(trace)) for check in chosen]
 
     def _evidence(self, check, built, capabilities, data):
         if not check.needs <= capabilities:
@@ -54,7 +53,7 @@ class FakeSuite:
             return Evidence(check, verdict, {"fork": 1}, RUNS, 0.5, HOSTILE, data)
         return Evidence(check, verdict, {"fork": 1}, RUNS, 0.25)
 
-    def replay(self, implementation, counterexample):
+    def replay(self, implementation, counterexample, *, settings=DEFAULTS):
         if counterexample["operations"] == []:
             raise TraceError("counterexample: it needs swap, which this target doesn't offer")
         built = implementation.factories[self.contract](CacheConfig())
@@ -62,6 +61,40 @@ class FakeSuite:
         built.append("sequence", (1,))
         rows = [self._evidence(check, built, frozenset(), dict(counterexample)) for check in self.checks]
         return [*rows, Evidence(self.checks[0], Verdict.NOT_EXERCISED)]
+
+
+class LawSuite:
+    """Calls the verifier once and says what it was told to do."""
+
+    contract = VERIFIER
+    checks = (Check("law/fake", "L1", "The fake law holds.", VERIFIER, Severity.WRONG_LAW),)
+
+    def run(self, implementation, *, profile, seed, selected, progress, settings=DEFAULTS):
+        verifier = build_verifier(implementation)
+        verifier.verify(None, seed=seed)
+        log_e = 1.5 + (settings.continued or {}).get("law/fake", {}).get("log_e", 0.0)
+        statistics = {
+            "samples": settings.budget or profile.requests,
+            "log_e": log_e,
+            "power": {"tv": 0.0125, "probability": 0.999},
+            "ledger": [{"kind": "gate", "share": 1.0, "alpha": settings.alpha, "observed": log_e}],
+            "told": {
+                "claims": settings.claims or claim_of(verifier, implementation.name),
+                "device": settings.device,
+                "tolerance": settings.tolerance,
+            },
+        }
+        message = "Any law at TV >= 0.0125 would have been refuted."
+        return [Evidence(self.checks[0], Verdict.HOLDS, message=message, statistics=statistics)]
+
+    def replay(self, implementation, counterexample, *, settings=DEFAULTS):
+        message = f"on {settings.device}: {counterexample['words']}"
+        return [Evidence(self.checks[0], Verdict.REFUTED, message=message)]
+
+
+def laws():
+    """A contract of caches and that of verifiers."""
+    return {BLOCK_MANAGER: FakeSuite(BLOCK_MANAGER, "fake/content"), VERIFIER: LawSuite()}
 
 
 def suites():

@@ -10,7 +10,7 @@ from typing import Any
 from tokenlaw.spec.verdicts import Evidence
 
 Listener = Callable[[Any], None]
-"""Takes a `tokenlaw.properties.trace.Trace` or an attention case, right before it is run."""
+"""Takes a trace or a case (anything that msgspec can turn into JSON), right before it is run."""
 
 Keeper = Callable[[Evidence], None]
 """Takes evidence that stands whatever happens later; later evidence of the same check replaces it."""

@@ -1,0 +1,113 @@
+"""Steps a second of the reference verifiers, on one thread.
+
+Run with ``pytest benchmarks/bench_verifiers.py -s``. Steps a second are printed and stored in ``extra_info``
+of the JSON. Where each row has laws of its own, the rival is timed in the same run: an exponential
+race in float32, one token for each row from one given law (``exponential_``, then argmax), as engines
+draw tokens. The ratio is the time of a whole step of K drafts over that of the rival's one token; laws are
+given as well, or are made from logits.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+import torch
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from tokenlaw.impl.speculative import VERIFIERS, ChainVerifier
+from tokenlaw.spec.generation_contracts import Verifier, VerifyBatch
+from tokenlaw.spec.row_laws import RowParameters
+
+DRAFTS = 4
+CHUNKS = (4_096, 8_192, 16_384, 65_536)
+DENSE_ROWS = {8: (4_096, 16_384), 256: (256, 1_024, 4_096), 32_000: (8, 32)}
+"""Vocabulary to the numbers of rows that are tried; fewer where laws are large."""
+
+SETTINGS = pytest.mark.benchmark(min_rounds=5, max_time=1.0, timer=time.process_time, warmup=True)
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def random_batch(rows: int, vocabulary: int, *, shared: bool) -> VerifyBatch:
+    """Random logits; the drafts are drawn from their laws, and about four of five are accepted."""
+    generator = torch.Generator().manual_seed(0)
+    tables = 1 if shared else rows
+    target = 2 * torch.randn(tables, DRAFTS + 1, vocabulary, generator=generator)
+    draft = target[:, :DRAFTS] + 0.5 * torch.randn(tables, DRAFTS, vocabulary, generator=generator)
+    params = RowParameters.default(rows)
+    draft = draft.expand(rows, -1, -1)
+    tokens = [
+        ChainVerifier().draft(draft[:, position], params, position=position, seed=1)
+        for position in range(DRAFTS)
+    ]
+    lengths = torch.full((rows,), DRAFTS)
+    return VerifyBatch(torch.stack(tokens, 1), lengths, target.expand(rows, -1, -1), draft, params)
+
+
+def step(verifier: Verifier, batch: VerifyBatch) -> Callable[[], object]:
+    """One call on a batch whose laws aren't made yet."""
+    return lambda: verifier.verify(replace(batch), seed=1)
+
+
+def seconds(call: Callable[[], object], rounds: int = 7) -> float:
+    """The fastest of some rounds, processor time."""
+    times = []
+    for _ in range(rounds):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+@SETTINGS
+@pytest.mark.parametrize("rows", CHUNKS)
+@pytest.mark.parametrize("vocabulary", [8, 256, 32_000])
+def test_chain_on_shared_tables(benchmark: BenchmarkFixture, vocabulary: int, rows: int) -> None:
+    """Bars of the project: 4e6 steps a second at V = 8, 2.5e6 at V = 256, 5e5 at V = 32,000."""
+    benchmark(step(ChainVerifier(), random_batch(rows, vocabulary, shared=True)))
+    report(benchmark, "chain, shared", vocabulary, rows)
+
+
+@SETTINGS
+@pytest.mark.parametrize("name", [name for name in VERIFIERS if name != "chain"])
+@pytest.mark.parametrize("vocabulary", [8, 256])
+def test_others_on_shared_tables(benchmark: BenchmarkFixture, vocabulary: int, name: str) -> None:
+    rows = 8_192
+    benchmark(step(VERIFIERS[name](), random_batch(rows, vocabulary, shared=True)))
+    report(benchmark, f"{name}, shared", vocabulary, rows)
+
+
+@SETTINGS
+@pytest.mark.parametrize("given", [True, False], ids=["laws given", "from logits"])
+@pytest.mark.parametrize(
+    ("vocabulary", "rows"), [(v, rows) for v, many in DENSE_ROWS.items() for rows in many]
+)
+def test_chain_on_rows_of_their_own(
+    benchmark: BenchmarkFixture, vocabulary: int, rows: int, given: bool
+) -> None:
+    """Bar of the project: at most 1.5 times the time of the rival."""
+    batch, verifier = random_batch(rows, vocabulary, shared=False), ChainVerifier()
+    law = batch.target_probs[:, 0].float()
+    noise = torch.empty(rows, vocabulary)
+    assert batch.draft_probs is not None
+    benchmark((lambda: verifier.verify(batch, seed=1)) if given else step(verifier, batch))
+    race = seconds(lambda: (law / noise.exponential_()).argmax(1))
+    bare = seconds(lambda: noise.exponential_().argmax(1))
+    report(benchmark, "chain, dense, laws given" if given else "chain, dense, from logits", vocabulary, rows)
+    fastest = benchmark.stats.stats.min
+    print(
+        f"  {fastest / race:.2f} of a race on one law a row, {fastest / bare:.2f} of exponential_ and argmax"
+    )
+    benchmark.extra_info["ratio_to_race"] = fastest / race
+    benchmark.extra_info["ratio_to_exponential_and_argmax"] = fastest / bare
+
+
+def report(benchmark: BenchmarkFixture, name: str, vocabulary: int, rows: int) -> None:
+    """Print steps a second, and keep them."""
+    steps = rows / benchmark.stats.stats.min
+    benchmark.extra_info["steps_a_second"] = steps
+    print(f"\n{name}: V = {vocabulary:,}, {rows:,} rows: {steps:,.0f} steps a second")

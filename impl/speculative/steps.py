@@ -1,0 +1,90 @@
+"""What the reference verifiers share: drafting, splitting a batch into pieces, writing the output."""
+
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from tokenlaw.impl.speculative.draws import draw, draw_from_table
+from tokenlaw.impl.speculative.random import RowNumbers, Use
+from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
+from tokenlaw.spec.row_laws import RowParameters, row_laws
+
+CACHED = 2**16
+"""Numbers of type float64 that are held at a time on a CPU, so that they stay in the cache of one core."""
+
+HELD = 2**28
+"""The same for other devices: 2 GiB."""
+
+
+class SampledDrafts:
+    """The drafter of a verifier: drafts are drawn from the draft's laws after the sampling parameters."""
+
+    def draft(
+        self, logits: Float[Tensor, "batch vocabulary"], params: RowParameters, *, position: int, seed: int
+    ) -> Int64[Tensor, " batch"]:
+        """Drafts of all rows at one position, with numbers that the verification doesn't use."""
+        numbers = RowNumbers(seed, params, position=position).uniforms(Use.DRAFTING, 1)[:, 0]
+        laws = row_laws(logits, params)
+        if len(laws) > 1 and laws.stride(0) == 0:
+            return draw_from_table(laws[:1], torch.zeros_like(params.top_k), numbers)
+        return draw(laws, numbers)
+
+
+def laws_are_shared(batch: VerifyBatch) -> bool:
+    """Whether all rows have the same laws, in one place in memory."""
+    logits = (
+        (batch.target_logits,) if batch.draft_logits is None else (batch.target_logits, batch.draft_logits)
+    )
+    return len(batch.draft_tokens) > 1 and batch.params.shared and all(one.stride(0) == 0 for one in logits)
+
+
+def in_pieces(step: Callable[..., Tensor], elements: int, *tensors: Tensor | None) -> Tensor:
+    """``step(*tensors)``, for some of the rows at a time, because it needs memory for every row.
+
+    Parameters
+    ----------
+    step : takes tensors ``[batch, ...]``, in place of some of them None, and returns such a tensor.
+    elements : numbers of type float64 that the step holds for a row.
+    """
+    device = next(tensor for tensor in tensors if tensor is not None).device
+    size = max(1, (CACHED if device.type == "cpu" else HELD) // elements)
+    rows = max(len(tensor) for tensor in tensors if tensor is not None)
+    pieces = [slice(start, start + size) for start in range(0, rows, size)]
+    return torch.cat([step(*(None if one is None else one[piece] for one in tensors)) for piece in pieces])
+
+
+def is_draft(batch: VerifyBatch) -> Bool[Tensor, "batch drafts"]:
+    """Where a row has a draft; behind its last one there may be anything."""
+    positions = torch.arange(batch.draft_tokens.shape[1], device=batch.draft_tokens.device)
+    return positions < batch.num_draft_tokens[:, None]
+
+
+def tokens_to_read(batch: VerifyBatch) -> Int64[Tensor, "batch drafts"]:
+    """The drafts, with some token of the vocabulary where a row has none."""
+    return batch.draft_tokens.clamp(0, batch.shape[2] - 1)
+
+
+def run_length(passed: Bool[Tensor, "batch drafts"]) -> Int64[Tensor, " batch"]:
+    """How many drafts pass before the first one that doesn't.
+
+    >>> run_length(torch.tensor([[True, False, True], [True, True, True]]))
+    tensor([1, 3])
+    """
+    return passed.to(torch.int64).cumprod(1).sum(1)
+
+
+def emitted_tokens(
+    drafts: Int64[Tensor, "batch drafts"], accepted: Int64[Tensor, " batch"], extra: Int64[Tensor, " batch"]
+) -> Int64[Tensor, "batch drafts+1"]:
+    """The accepted drafts of each row, then the extra token, then `NO_TOKEN`.
+
+    >>> emitted_tokens(torch.tensor([[5, 6], [7, 8]]), torch.tensor([0, 2]), torch.tensor([1, 2]))
+    tensor([[ 1, -1, -1],
+            [ 7,  8,  2]])
+    """
+    positions = torch.arange(drafts.shape[1], device=drafts.device)
+    emitted = drafts.new_full((len(drafts), drafts.shape[1] + 1), NO_TOKEN)
+    emitted[:, :-1] = drafts.where(positions < accepted[:, None], NO_TOKEN)
+    return emitted.scatter_(1, accepted[:, None], extra[:, None])

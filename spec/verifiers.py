@@ -1,0 +1,117 @@
+"""Whatever somebody offers as a verifier, made into a `tokenlaw.spec.generation_contracts.Verifier`."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
+from tokenlaw.spec.generation_contracts import CLAIMS, TEXTBOOK, Verifier
+
+
+class FunctionVerifier:
+    """A verifier made of a plain function ``verify(batch, *, seed)``.
+
+    Its claim is the function's attribute ``claims``, or ``textbook``; a keyword ``uniforms`` of the function
+    shows the capability.
+
+    Parameters
+    ----------
+    function : as `Verifier.verify`.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.verify = function
+        self.claims = getattr(function, "claims", TEXTBOOK)
+        while isinstance(function, functools.partial):
+            function = function.func
+        # What it raises is the fault of whoever wrote the function.
+        self.__module__ = getattr(function, "__module__", __name__)
+
+
+def takes_batch(found: Any) -> bool:
+    """Whether the first parameter of a function is named ``batch``: it is meant as a verifier."""
+    if isinstance(found, type) or not callable(found):
+        return False
+    try:
+        names = list(inspect.signature(found).parameters)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return False
+    return names[:1] == ["batch"]
+
+
+def is_verify_function(found: Any) -> bool:
+    """Whether it can be called as ``found(batch, seed=...)``, and says so by the names of its parameters.
+
+    >>> is_verify_function(lambda batch, *, seed: batch), is_verify_function(lambda config: config)
+    (True, False)
+    """
+    if not takes_batch(found):
+        return False
+    signature = inspect.signature(found)
+    try:
+        signature.bind(None, seed=0)
+    except TypeError:
+        return False
+    return "seed" in signature.parameters
+
+
+def as_verifier(offered: Any, source: str) -> Verifier:
+    """An object with a method ``verify`` as it is, a plain function wrapped; errors begin with ``source``.
+
+    Raises
+    ------
+    ContractError
+        It is neither, or it claims something that isn't one of `CLAIMS`.
+
+    Examples
+    --------
+    >>> as_verifier(lambda batch, *, seed: batch, "mine").claims
+    'textbook'
+    >>> as_verifier(3, "mine")
+    Traceback (most recent call last):
+    tokenlaw.spec.contracts.ContractError: mine: int is no verifier: it has no method verify, and it is no \
+function of (batch, *, seed)
+    """
+    verifier: Verifier = FunctionVerifier(offered) if is_verify_function(offered) else offered
+    if not callable(getattr(verifier, "verify", None)):
+        raise ContractError(
+            f"{source}: {type(offered).__name__} is no verifier: it has no method verify, and it is no "
+            "function of (batch, *, seed)"
+        )
+    claim_of(verifier, source)
+    return verifier
+
+
+def claim_of(verifier: Any, source: str) -> str:
+    """What the verifier claims, one of `CLAIMS`; `ContractError` if it is something else."""
+    claim = getattr(verifier, "claims", TEXTBOOK)
+    if claim not in CLAIMS:
+        raise ContractError(f"{source}: it claims {claim!r}; a verifier claims one of {', '.join(CLAIMS)}")
+    return str(claim)
+
+
+def verifier_factory(offered: Any) -> Callable[[], Any] | None:
+    """A factory of what is offered: an object with ``verify``, its class, or a plain function; else None.
+
+    A class is called without arguments; an object and a function are used as they are, each time.
+    """
+    if isinstance(offered, type):
+        return offered if callable(getattr(offered, "verify", None)) else None
+    if is_verify_function(offered) or callable(getattr(offered, "verify", None)):
+        return lambda: offered
+    return None
+
+
+def build_verifier(implementation: Implementation) -> Verifier:
+    """The verifier of an implementation, built afresh.
+
+    Raises
+    ------
+    ContractError
+        The implementation offers none, or its factory returns something else.
+    """
+    factory = implementation.factories.get(VERIFIER)
+    if factory is None:
+        raise ContractError(f"{implementation.name} has no {VERIFIER} factory; add one to audit it")
+    return as_verifier(factory(), implementation.name)

@@ -1,0 +1,171 @@
+"""Asks a verifier about samples of a scenario, and hands what it emitted to a tally.
+
+Sample i of a scenario has its kind, its drafts and its row seed from Philox with counter i, so they don't
+depend on how samples are split into calls, on processes or on devices.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float, Float64, Int64
+from torch import Tensor
+
+from tokenlaw.spec.generation_contracts import VerifyBatch
+from tokenlaw.spec.philox import derived_key, philox
+from tokenlaw.spec.row_laws import UNSEEDED, RowParameters
+from tokenlaw.stats.protocol import check_drafts, check_emitted
+from tokenlaw.stats.scenario import Tables
+
+SMALL_CALLS = (1, 2, 3, 5, 8, 13, 32)
+"""Sizes of the first calls of a scenario: some engines have paths of their own for small batches."""
+
+LARGEST_SEED = 2**31 - 1
+"""Seeds of calls and rows stay below this: some engines take 32 bits, signed."""
+
+
+Numbers = list[Float64[Tensor, " batch"]]
+"""Uniform numbers, one for each row in every tensor."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One call: what was asked, and what came back.
+
+    Attributes
+    ----------
+    kinds : int64 ``[B]``, which kind each row is.
+    batch : what the verifier was given.
+    emitted : int64 ``[B, K + 1]``, checked.
+    """
+
+    kinds: Int64[Tensor, " batch"]
+    batch: VerifyBatch
+    emitted: Int64[Tensor, "batch drafts+1"]
+
+
+class Tally(Protocol):
+    """Counts outcomes; a fixed amount of memory."""
+
+    def add(self, step: Step) -> None:
+        """Count the rows of one call."""
+        ...
+
+
+class Driver:
+    """Runs samples of one scenario through one verifier.
+
+    Parameters
+    ----------
+    verifier : a `tokenlaw.spec.generation_contracts.Verifier`.
+    tables : of the scenario, on the device to be used.
+    seed : of the run.
+    """
+
+    def __init__(self, verifier: Any, tables: Tables, seed: int) -> None:
+        self.verifier, self.tables = verifier, tables
+        self._key = derived_key(seed, tables.scenario.name, "samples")
+        self._seed = seed
+
+    def steps(self, first: int, last: int, rows: int) -> Iterator[Step]:
+        """The calls for samples ``first`` .. ``last - 1``, of ``rows`` rows each, smaller ones first."""
+        start = first
+        for size in [*SMALL_CALLS] if first == 0 else []:
+            if start + size <= last:
+                yield self.step(start, start + size)
+                start += size
+        while start < last:
+            end = min(start + rows, last)
+            yield self.step(start, end)
+            start = end
+
+    def step(self, first: int, last: int) -> Step:
+        """One call for samples ``first`` .. ``last - 1``.
+
+        Raises
+        ------
+        ProtocolError
+            What came back isn't what the contract asks for.
+        """
+        device = self.tables.target.device
+        samples = torch.arange(first, last, device=device)
+        scenario = self.tables.scenario
+        kind, *numbers = uniforms(self._key, samples, 1 + scenario.drafts + 2 * scenario.seeded)
+        return self.ask((kind * len(scenario.kinds)).long(), numbers, self.call_seed(first))
+
+    def call_seed(self, *names: int | str) -> int:
+        """Seed of one call."""
+        return derived_key(self._seed, self.tables.scenario.name, "call", *names) % LARGEST_SEED
+
+    def ask(self, kinds: Int64[Tensor, " batch"], numbers: Numbers, seed: int) -> Step:
+        """One call for rows of given kinds; K random numbers a row for drafts, and two for row seeds."""
+        batch = self.batch(kinds, numbers, seed)
+        emitted = self.verifier.verify(batch, seed=seed)
+        check_emitted(emitted, batch)
+        return Step(kinds, batch, emitted)
+
+    def batch(self, kinds: Int64[Tensor, " batch"], numbers: Numbers, seed: int) -> VerifyBatch:
+        """The batch of a call, its drafts drawn."""
+        tables, scenario = self.tables, self.tables.scenario
+        params = tables.params.rows(kinds)
+        if scenario.seeded:
+            params = _seeded(params, numbers[scenario.drafts :])
+        drafts: list[Tensor] = []
+        draft_logits, target_logits = [], []
+        before = torch.zeros_like(kinds)
+        for position in range(scenario.drafts + 1):
+            rows = tables.row(kinds, position, before)
+            target_logits.append(_rows(tables.target_logits, position, rows))
+            if position == scenario.drafts:
+                break
+            draft_logits.append(_rows(tables.draft_logits, position, rows))
+            if scenario.own_drafter:
+                before = self.verifier.draft(draft_logits[-1], params, position=position, seed=seed)
+                check_drafts(before, position, len(kinds), scenario.vocabulary, kinds.device)
+            else:
+                before = tables.drawn.draw(position, rows, numbers[position])
+            drafts.append(before)
+        return VerifyBatch(
+            _stacked(drafts, kinds),
+            tables.lengths[kinds],
+            _stacked(target_logits, kinds),
+            None if scenario.deterministic else _stacked(draft_logits, target_logits[0]),
+            params,
+        )
+
+
+def _rows(table: Tensor, position: int, rows: Int64[Tensor, " batch"]) -> Float[Tensor, "batch vocabulary"]:
+    """Rows of a table; where it has one only, all share its memory."""
+    flat = table[:, position].flatten(0, 1)
+    return flat.expand(len(rows), -1) if len(flat) == 1 else flat[rows]
+
+
+def _stacked(columns: list[Tensor], like: Tensor) -> Tensor:
+    """Columns side by side in dimension 1; without any, an empty tensor. Shared rows stay shared."""
+    if not columns:
+        return like.new_empty((len(like), 0, *like.shape[1:]))
+    if columns[0].dim() > 1 and columns[0].stride(0) == 0:
+        return torch.stack([column[0] for column in columns]).expand(len(like), -1, -1)
+    return torch.stack(columns, 1)
+
+
+def _seeded(params: RowParameters, numbers: Numbers) -> RowParameters:
+    """The parameters with a seed for about half of the rows."""
+    seeds = torch.where(numbers[1] < 0.5, (numbers[0] * LARGEST_SEED).long(), UNSEEDED)
+    return RowParameters(params.temperature, params.top_k, params.top_p, params.min_p, seeds)
+
+
+def uniforms(key: int, samples: Int64[Tensor, " batch"], count: int) -> Numbers:
+    """Uniform numbers in [0, 1) of 32 bits, ``count`` for each sample: one word of Philox each.
+
+    Shorter than those of `tokenlaw.spec.philox.uniforms`: they only choose kinds and drafts, where a law that
+    is off by 2^-32 can't be told from the exact one.
+    """
+    mask = 2**32 - 1
+    zero = torch.zeros_like(samples)
+    numbers: Numbers = []
+    for block in range(-(-count // 4)):
+        words = philox((samples & mask, samples >> 32, zero + block, zero), (key & mask, key >> 32))
+        numbers += [word.double() * 2.0**-32 for word in words]
+    return numbers[:count]

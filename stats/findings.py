@@ -1,0 +1,103 @@
+"""What refutes a law, in words: the scenario, the kind of row, and the cells that are farthest off."""
+
+import math
+
+import numpy as np
+
+from tokenlaw.stats.cells import worst_cells
+from tokenlaw.stats.distances import plug_in_tv
+from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED
+from tokenlaw.stats.scenario import Kind
+from tokenlaw.stats.trial import KindResult, Trial
+
+MOST_CELLS = 4
+"""Cells that a finding shows."""
+
+
+def gate_finding(trial: Trial, check: str, needed: float) -> str:
+    """The kind that speaks most against the law of a check, with its worst cells."""
+    pairs = [
+        (result.log_es[check], kind, result)
+        for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True)
+        if check in result.log_es
+    ]
+    log_e, kind, result = max(pairs, key=lambda pair: pair[0])
+    assert result.seen is not None
+    measure = result.measures.measures[check]
+    counts, law = result.measures.counts(check, result.seen), measure.law
+    text = (
+        f"Rows {_named(kind)} of scenario {trial.scenario.name!r}: log10 e = {_log10(log_e)} "
+        f"({needed / math.log(10):.1f} refutes), {int(counts.sum())} counted"
+    )
+    observed, exact = _possible(counts, law)
+    if not observed.any():
+        return f"{text}, none of them in a cell that the law allows."
+    lines = [f"{text}, TV {plug_in_tv(observed, exact):.3g} from the exact law."]
+    return "\n".join(lines + _cells(check, counts, law))
+
+
+def _named(kind: Kind) -> str:
+    return f"of kind {kind.name!r}"
+
+
+def _possible(counts: np.ndarray, law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and law of the cells that the law allows, normalised."""
+    flat, masses = counts.ravel(), law.ravel()
+    used = masses > 0
+    return flat[used], masses[used] / masses.sum()
+
+
+def _cells(check: str, counts: np.ndarray, law: np.ndarray) -> list[str]:
+    """The worst cells, each on a line of its own."""
+    observed, exact = _possible(counts, law)
+    places = np.argwhere(law > 0)
+    return [
+        f"  {_outcome(check, places[cell.cell].tolist())}: {cell.observed} times, "
+        f"expected {cell.expected:.1f} (p = {cell.p_value:.1e})"
+        for cell in worst_cells(observed, exact, most=MOST_CELLS)
+    ]
+
+
+def _outcome(check: str, place: list[int]) -> str:
+    """What a cell stands for."""
+    if check == JOINT:
+        return f"emitted {[index - 1 for index in place if index]}"
+    if check == COMPLETED:
+        return f"completed to {place}"
+    if check == LENGTH:
+        return f"{place[0]} drafts accepted"
+    if check == REJECTED:
+        return f"draft {place[1]} rejected at position {place[0]}, replaced by {place[2]}"
+    if check == BONUS:
+        return (
+            f"last draft {place[0]} accepted, bonus token {place[1]}"
+            if len(place) > 1
+            else f"token {place[0]}"
+        )
+    assert check == DRAFTS
+    return f"drafts {place}"
+
+
+def _log10(log_e: float) -> str:
+    return f"{log_e / math.log(10):.1f}" if math.isfinite(log_e) else "infinity"
+
+
+def support_finding(trial: Trial) -> str | None:
+    """The impossible outcome that was seen most often, or None."""
+    for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True):
+        impossible = result.impossible()
+        if impossible:
+            return _support_text(trial, kind, result, impossible)
+    return None
+
+
+def _support_text(trial: Trial, kind: Kind, result: KindResult, impossible: list[tuple[int, ...]]) -> str:
+    assert result.seen is not None
+    shown = []
+    for tokens in impossible[:MOST_CELLS]:
+        place = [token + 1 for token in tokens] + [0] * (kind.length + 1 - len(tokens))
+        shown.append(f"{list(tokens)} {int(result.seen.outcomes[tuple(place)])} times")
+    return (
+        f"Rows {_named(kind)} of scenario {trial.scenario.name!r} emitted what can't happen: "
+        f"{'; '.join(shown)}, in {int(result.seen.outcomes.sum())} rows."
+    )

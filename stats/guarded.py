@@ -1,0 +1,44 @@
+"""A verifier whose exceptions can be told from ours, and whose rows are counted."""
+
+import traceback
+from typing import Any
+
+from tokenlaw.spec.generation_contracts import TreeBatch, VerifyBatch
+from tokenlaw.spec.row_laws import RowParameters
+
+
+class CrashError(Exception):
+    """The implementation raised an exception; the message is its traceback."""
+
+
+class Guarded:
+    """Passes calls on to a verifier.
+
+    Attributes
+    ----------
+    rows : how many rows it was given in all.
+    """
+
+    def __init__(self, verifier: Any) -> None:
+        self._verifier = verifier
+        self.rows = 0
+
+    def verify(self, batch: VerifyBatch, **keywords: Any) -> Any:
+        """As `tokenlaw.spec.generation_contracts.Verifier.verify`; raises `CrashError`."""
+        self.rows += len(batch.num_draft_tokens)
+        return self._call("verify", batch, **keywords)
+
+    def verify_tree(self, batch: TreeBatch, *, seed: int) -> Any:
+        """As the capability ``trees``; raises `CrashError`."""
+        self.rows += len(batch.tokens)
+        return self._call("verify_tree", batch, seed=seed)
+
+    def draft(self, logits: Any, params: RowParameters, *, position: int, seed: int) -> Any:
+        """As the capability ``draft``; raises `CrashError`."""
+        return self._call("draft", logits, params, position=position, seed=seed)
+
+    def _call(self, method: str, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return getattr(self._verifier, method)(*arguments, **keywords)
+        except Exception as error:
+            raise CrashError(f"{method} raised an exception.\n{traceback.format_exc()}") from error

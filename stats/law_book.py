@@ -1,0 +1,117 @@
+"""What a run of laws wrote down: one outcome for each check, and the ledger that they share."""
+
+import math
+from collections.abc import Mapping
+
+from tokenlaw.spec.suites import Settings
+from tokenlaw.spec.verdicts import Evidence
+from tokenlaw.stats.e_values import average_log_e
+from tokenlaw.stats.law_outcome import LawOutcome
+from tokenlaw.stats.ledger import Kind, Ledger, Stake
+from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED
+from tokenlaw.stats.scenario import Scenario
+from tokenlaw.stats.verifier_checks import BY_ID, PROTOCOL, SEARCHED, TREES, WEIGHTS, WIDE
+
+TRIAL_GATES = (COMPLETED, JOINT, LENGTH, REJECTED, BONUS, DRAFTS)
+GATES = frozenset({*TRIAL_GATES, WIDE, TREES, SEARCHED})
+
+
+class LawBook:
+    """Outcomes and ledger of one run.
+
+    Parameters
+    ----------
+    asked : ids of the checks that are claimed, supported and selected.
+    scenarios : of the run; their shares weigh the e-values of a check.
+    settings : alpha, and what an earlier run brings along.
+    """
+
+    def __init__(self, asked: frozenset[str], scenarios: list[Scenario], settings: Settings) -> None:
+        self.outcomes = {check: LawOutcome(BY_ID[check]) for check in BY_ID if check in asked}
+        self._earlier = settings.continued or {}
+        self._alpha = settings.alpha
+        stakes = [
+            Stake(check, Kind.GATE if check in GATES else Kind.P_VALUE, weight)
+            for check, weight in WEIGHTS.items()
+            if check in asked
+        ]
+        self._ledger = Ledger.allot(settings.alpha, stakes) if stakes else None
+        self._shares = {check: _shares(check, scenarios) for check in asked & GATES}
+
+    def asks(self, check: str) -> bool:
+        """Whether the check is part of the run."""
+        return check in self.outcomes
+
+    def share(self, check: str, scenario: str) -> float:
+        """Weight of a scenario in a check; 0 where it isn't asked there."""
+        return self._shares[check].get(scenario, 0.0)
+
+    def alpha(self, check: str) -> float:
+        """The check's part of alpha; all of it for a check that is decided without chance."""
+        decided = self._ledger is None or check not in WEIGHTS
+        return self._alpha if decided or self._ledger is None else self._ledger.alpha_of(check)
+
+    def needed(self, check: str) -> float:
+        """Log e-value from which on the check is refuted."""
+        return -math.log(self.alpha(check))
+
+    def record(self, check: str, scenario: str, log_e: float) -> None:
+        """Write down a scenario's log e-value of a check; scenarios without one count as e = 1."""
+        outcome = self.outcomes[check]
+        outcome.log_es[scenario] = log_e
+        shares = self._shares[check]
+        average = average_log_e([outcome.log_es.get(name, 0.0) for name in shares], list(shares.values()))
+        earlier = float(self._earlier.get(check, {}).get("log_e") or 0.0)
+        assert self._ledger is not None
+        self._ledger = self._ledger.record(check, average + earlier)
+
+    def decided(self, scenario: str) -> bool:
+        """Whether this scenario alone refutes some check."""
+        return any(
+            scenario in outcome.log_es
+            and outcome.log_es[scenario] + math.log(self.share(check, scenario)) >= self.needed(check)
+            for check, outcome in self.outcomes.items()
+        )
+
+    def exercise(self, events: Mapping[str, int]) -> None:
+        """Count events at every check that asks for them."""
+        for outcome in self.outcomes.values():
+            for event in outcome.check.exercised_by:
+                outcome.exercised[event] += events.get(event, 0)
+
+    def crash(self, message: str) -> None:
+        """The implementation failed somewhere: what isn't refuted is unknown."""
+        for check, outcome in self.outcomes.items():
+            if check != PROTOCOL:
+                outcome.crashes.append(message)
+
+    def took(self, seconds: float) -> None:
+        """Spread the time over all checks."""
+        for outcome in self.outcomes.values():
+            outcome.seconds += seconds / len(self.outcomes)
+
+    def evidence(self) -> list[Evidence]:
+        """The rows of the report; p-values are recorded now, once."""
+        for check, outcome in self.outcomes.items():
+            if self._ledger is not None and check in WEIGHTS and check not in GATES and outcome.p_values:
+                least = min(1.0, min(outcome.p_values) * len(outcome.p_values))
+                self._ledger = self._ledger.record(check, math.log(least) if least else -math.inf)
+        return [self._row(check, outcome) for check, outcome in self.outcomes.items()]
+
+    def _row(self, check: str, outcome: LawOutcome) -> Evidence:
+        if self._ledger is None or check not in WEIGHTS:
+            return outcome.evidence(None, bool(outcome.findings), self.alpha(check))
+        return outcome.evidence(self._ledger.entry(check), self._ledger.refutes(check), self.alpha(check))
+
+
+def _shares(check: str, scenarios: list[Scenario]) -> dict[str, float]:
+    """Weights of the scenarios that a check is asked in; they sum to one."""
+    if check in (TREES, SEARCHED):
+        return {check: 1.0}
+    chosen = [
+        scenario
+        for scenario in scenarios
+        if scenario.wide == (check == WIDE) and (scenario.own_drafter or check != DRAFTS)
+    ]
+    total = sum(scenario.share for scenario in chosen)
+    return {scenario.name: scenario.share / total for scenario in chosen}

@@ -1,0 +1,121 @@
+"""What a run knows about one check, and the evidence that it becomes."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from tokenlaw.spec.verdicts import Check, Evidence, Verdict
+from tokenlaw.stats.ledger import Entry, Kind
+from tokenlaw.stats.planner import BUDGET_FACTOR, noncentrality
+
+MISS = 1e-3
+"""Reports say which deviation a run would have missed with this probability."""
+
+MOST_FINDINGS = 3
+
+LARGEST_LOG = 1e6
+"""Stands for infinity in reports: JSON has none."""
+
+
+@dataclass
+class LawOutcome:
+    """One check of one run.
+
+    Attributes
+    ----------
+    log_es : scenario to log e-value.
+    p_values : those of all tests of the check.
+    findings : texts that tell what refutes the check, each with the weight by which it does.
+    crashes : tracebacks of the implementation.
+    visible : for each law that was tested, the smallest total variation that would have been refuted.
+    """
+
+    check: Check
+    log_es: dict[str, float] = field(default_factory=dict)
+    p_values: list[float] = field(default_factory=list)
+    findings: list[tuple[float, str]] = field(default_factory=list)
+    crashes: list[str] = field(default_factory=list)
+    exercised: Counter[str] = field(default_factory=Counter)
+    visible: list[float] = field(default_factory=list)
+    samples: int = 0
+    seconds: float = 0.0
+    counterexample: dict[str, Any] | None = None
+
+    def evidence(self, entry: Entry | None, refuted: bool, alpha: float) -> Evidence:
+        """The row of the report.
+
+        Parameters
+        ----------
+        entry : the check's place in the ledger; None for one that is decided without chance.
+        refuted : whether it is.
+        alpha : the check's part.
+        """
+        unexercised = [event for event in self.check.exercised_by if not self.exercised[event]]
+        statistics = self._statistics(entry, alpha)
+        if refuted:
+            verdict, message = Verdict.REFUTED, "\n".join(self._worst())
+        elif self.crashes:
+            verdict, message = Verdict.UNKNOWN, self.crashes[0]
+        elif unexercised:
+            verdict, message = Verdict.NOT_EXERCISED, f"never happened: {', '.join(unexercised)}"
+        else:
+            verdict, message = Verdict.HOLDS, self._power(alpha)
+        return Evidence(
+            self.check,
+            verdict,
+            dict(self.exercised),
+            self.samples,
+            self.seconds,
+            message,
+            self.counterexample if refuted else None,
+            statistics,
+        )
+
+    def _worst(self) -> list[str]:
+        """The most telling findings."""
+        return [text for _, text in sorted(self.findings, key=lambda found: -found[0])[:MOST_FINDINGS]]
+
+    def _statistics(self, entry: Entry | None, alpha: float) -> dict[str, Any]:
+        found: dict[str, Any] = {"samples": self.samples}
+        if entry is not None:
+            observed = None if entry.observed is None else finite(entry.observed)
+            found["ledger"] = [
+                {"kind": str(entry.kind), "share": entry.share, "alpha": alpha, "observed": observed}
+            ]
+            if entry.kind is Kind.GATE:
+                found["log_e"] = observed
+        if self.visible:
+            found["power"] = {"tv": max(self.visible), "probability": 1 - MISS, "laws": len(self.visible)}
+        return found
+
+    def _power(self, alpha: float) -> str:
+        if not self.visible:
+            return ""
+        if max(self.visible) >= 1:
+            return f"{self.samples} samples promise to refute nothing (alpha {alpha:.2g})."
+        return (
+            f"With {self.samples} samples any law at TV >= {max(self.visible):.2g} from the exact one, in any "
+            f"of {len(self.visible)} kinds of rows, would have been refuted with probability >= {1 - MISS} "
+            f"(alpha {alpha:.2g}); in the best of them from {min(self.visible):.2g} on."
+        )
+
+
+def finite(value: float) -> float:
+    """The number, with infinities cut."""
+    return max(-LARGEST_LOG, min(LARGEST_LOG, value))
+
+
+@lru_cache(maxsize=1024)
+def _needed(cells: int, log_alpha: float) -> float:
+    return noncentrality(max(cells - 1, 1), math.exp(log_alpha), MISS)
+
+
+def visible_tv(samples: float, cells: int, alpha: float) -> float:
+    """Total variation that so many samples refute through a gate, by `tokenlaw.stats.planner`; 1 at most."""
+    if samples <= 0:
+        return 1.0
+    # Rounded so that like laws share one computation.
+    log_alpha = round(math.log(alpha), 1)
+    return min(1.0, math.sqrt(BUDGET_FACTOR * _needed(cells, log_alpha) / (4 * samples)))

@@ -1,0 +1,95 @@
+"""Is what a verifier returned a legal answer at all? Names the first row and position that isn't."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tokenlaw.spec.generation_contracts import NO_TOKEN, TreeBatch, VerifyBatch
+
+
+class ProtocolError(Exception):
+    """An implementation returned something that the contract doesn't allow; refutes ``law/protocol``."""
+
+
+def check_emitted(emitted: Any, batch: VerifyBatch) -> None:
+    """Raise `ProtocolError` unless these are legal tokens for the batch.
+
+    Legal: int64 ``[B, K + 1]`` on the device of the batch; tokens in 0 .. V - 1; in every row at least one
+    token, at most one more than it has drafts, and nothing but `NO_TOKEN` after the last one.
+    """
+    rows, drafts, vocabulary = batch.shape
+    _check_tensor(emitted, "verify returned", [rows, drafts + 1], batch.draft_tokens.device)
+    if not rows:
+        return
+    there = emitted != NO_TOKEN
+    unknown = (emitted < NO_TOKEN) | (emitted >= vocabulary)
+    faults = torch.stack([unknown, _holes(there), ~_allowed(there, batch)])
+    if bool(faults.any()):
+        fault, row, position = faults.nonzero()[0].tolist()
+        found = emitted[row].tolist()
+        reasons = (
+            f"{found[position]} is no token (0 .. {vocabulary - 1}, or {NO_TOKEN} behind the last one)",
+            f"there is a token behind {NO_TOKEN}",
+            _wrong_count(int(there[row].sum()), int(batch.num_draft_tokens[row])),
+        )
+        raise ProtocolError(
+            f"row {row} of {rows}, position {position}: {reasons[fault]}; the row emitted {found} with "
+            f"{int(batch.num_draft_tokens[row])} drafts {batch.draft_tokens[row].tolist()}"
+        )
+
+
+def _wrong_count(emitted: int, drafts: int) -> str:
+    return "no token was emitted" if not emitted else f"{emitted} tokens were emitted from {drafts} drafts"
+
+
+def _holes(there: Tensor) -> Tensor:
+    """Tokens that stand behind a place without one."""
+    holes = torch.zeros_like(there)
+    holes[:, 1:] = there[:, 1:] & ~there[:, :-1]
+    return holes
+
+
+def _allowed(there: Tensor, batch: VerifyBatch) -> Tensor:
+    """Places that may hold what they hold: a token at position 0, none behind one more than the drafts."""
+    positions = torch.arange(there.shape[1], device=there.device)
+    allowed = ~there | (positions <= batch.num_draft_tokens[:, None])
+    allowed[:, 0] &= there[:, 0]
+    return allowed
+
+
+def check_tree(emitted: Any, batch: TreeBatch) -> None:
+    """Raise `ProtocolError` unless these are legal tokens for a tree: as for a chain as deep as the tree."""
+    rows, vocabulary = len(batch.tokens), batch.target_logits.shape[-1]
+    _check_tensor(emitted, "verify_tree returned", [rows, batch.depth + 1], batch.tokens.device)
+    there = emitted != NO_TOKEN
+    wrong = (emitted < NO_TOKEN) | (emitted >= vocabulary) | _holes(there)
+    wrong[:, 0] |= ~there[:, 0]
+    if bool(wrong.any()):
+        row, position = wrong.nonzero()[0].tolist()
+        raise ProtocolError(
+            f"row {row} of {rows}, position {position}: verify_tree emitted {emitted[row].tolist()}; wanted "
+            f"are tokens 0 .. {vocabulary - 1}, at least one, and {NO_TOKEN} behind the last"
+        )
+
+
+def check_drafts(tokens: Any, position: int, rows: int, vocabulary: int, device: torch.device) -> None:
+    """Raise `ProtocolError` unless these are drafts for one position: int64 ``[rows]``, in 0 .. V - 1."""
+    _check_tensor(tokens, f"draft at position {position} returned", [rows], device)
+    wrong = (tokens < 0) | (tokens >= vocabulary)
+    if bool(wrong.any()):
+        row = int(wrong.nonzero()[0])
+        raise ProtocolError(
+            f"draft at position {position}, row {row} of {rows}: {int(tokens[row])} is no token "
+            f"(0 .. {vocabulary - 1})"
+        )
+
+
+def _check_tensor(found: Any, what: str, shape: list[int], device: torch.device) -> None:
+    if not isinstance(found, Tensor):
+        raise ProtocolError(f"{what} a {type(found).__name__} instead of an int64 tensor {shape}")
+    if list(found.shape) != shape or found.dtype != torch.int64 or found.device.type != device.type:
+        raise ProtocolError(
+            f"{what} {found.dtype} {list(found.shape)} on {found.device} instead of torch.int64 {shape} "
+            f"on {device}"
+        )

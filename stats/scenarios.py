@@ -1,0 +1,265 @@
+"""The scenarios of a run: small, and varying what the tests that people use today hold still.
+
+Another law at every position, in every context and every row; lengths from 0 to K in one batch; greedy rows
+among random ones; temperatures, truncations on both sides; exact zeros and ties; disjoint and equal supports;
+certain tokens; probabilities of 1e-8; ratios close to 1; residuals of several tokens.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+
+from tokenlaw.spec.philox import derived_key
+from tokenlaw.spec.row_laws import OFF_TOP_K, RowParameters, row_laws
+from tokenlaw.stats import tables
+from tokenlaw.stats.scenario import Kind, Scenario
+
+MARGIN = 1e-3
+"""Truncations of generated kinds stay so far from their edges that rounding doesn't move them."""
+
+Make = Callable[[np.random.Generator, int, int], Kind]
+"""Makes a kind from a generator, V and K."""
+
+
+def plain(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Unlike laws, everything possible."""
+    target, draft = _both(generator, vocabulary, drafts)
+    return Kind("plain", target, draft, drafts)
+
+
+def zeros(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Impossible tokens in target and draft, not the same ones."""
+    target, draft = _both(generator, vocabulary, drafts)
+    return Kind("zeros", tables.with_zeros(generator, target), tables.with_zeros(generator, draft), drafts)
+
+
+def ties(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Target and draft agree bit for bit but for two tokens."""
+    target = tables.spread(generator, (drafts + 1, vocabulary, vocabulary), 1.0)
+    return Kind("ties", target, tables.swapped(generator, target[:drafts]), drafts)
+
+
+def equal(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """The draft is the target: everything is accepted, and the bonus token is what can be wrong."""
+    target = tables.spread(generator, (drafts + 1, vocabulary, vocabulary))
+    return Kind("draft equals target", target, target[:drafts].clone(), drafts)
+
+
+def disjoint(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Supports without a common token in half of the contexts: everything is rejected there."""
+    target, draft = tables.disjoint(generator, (drafts + 1, vocabulary, vocabulary))
+    return Kind("disjoint supports", target, draft[:drafts].clone(), drafts)
+
+
+def certain(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """The target has one possible token at half of the places."""
+    target, draft = _both(generator, vocabulary, drafts)
+    hot = tables.one_hot(generator, (drafts + 1, vocabulary, vocabulary))
+    where = torch.from_numpy(generator.random((drafts + 1, vocabulary, 1)) < 0.5)
+    return Kind("certain tokens", torch.where(where, hot, target), draft, drafts)
+
+
+def tiny(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Probabilities of 1e-8 on both sides."""
+    target, draft = _both(generator, vocabulary, drafts)
+    light = tables.with_tiny(generator, target), tables.with_tiny(generator, draft)
+    return Kind("tiny probabilities", *light, drafts)
+
+
+def residual(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Many rejections, and residuals of several tokens with unequal draft probabilities."""
+    target, draft = tables.residual_pair(generator, (drafts + 1, vocabulary, vocabulary))
+    return Kind("unequal residuals", target, draft[:drafts].clone(), drafts)
+
+
+def warm(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """A temperature other than 1."""
+    temperature = float(generator.choice([0.4, 0.7, 1.4, 2.5]))
+    target, draft = _both(generator, vocabulary, drafts)
+    return Kind(f"temperature {temperature}", target, draft, drafts, temperature=temperature)
+
+
+def greedy(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Temperature 0; the draft agrees with the target about half of the time."""
+    target, draft = _both(generator, vocabulary, drafts)
+    same = torch.from_numpy(generator.random((drafts, vocabulary, 1)) < 0.5)
+    return Kind("greedy", target, torch.where(same, target[:drafts], draft), drafts, temperature=0.0)
+
+
+def top_k(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Top-k, which keeps other tokens of target and draft."""
+    k = int(generator.integers(2, max(3, vocabulary // 2 + 1)))
+    target, draft = _both(generator, vocabulary, drafts)
+    return Kind(f"top-k {k}", target, draft, drafts, top_k=k)
+
+
+def top_p(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Top-p."""
+    target, draft = _both(generator, vocabulary, drafts)
+    threshold = _threshold(generator, target, draft)
+    return Kind(f"top-p {threshold:.3f}", target, draft, drafts, top_p=threshold)
+
+
+def min_p(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Min-p."""
+    target, draft = _both(generator, vocabulary, drafts)
+    share = _share(generator, target, draft)
+    return Kind(f"min-p {share:.3f}", target, draft, drafts, min_p=share)
+
+
+def filters(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Temperature, top-k and top-p at once: their order matters."""
+    target, draft = _both(generator, vocabulary, drafts)
+    temperature, k = float(generator.choice([0.6, 1.5])), max(2, vocabulary // 2)
+    threshold = _threshold(generator, target, draft, temperature, k)
+    name = f"temperature {temperature}, top-k {k}, top-p {threshold:.3f}"
+    return Kind(name, target, draft, drafts, temperature=temperature, top_k=k, top_p=threshold)
+
+
+def near_one(ratio: float) -> Make:
+    """A maker of kinds whose ratio p / q is just below 1 for almost every draft."""
+
+    def make(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+        target, draft = tables.near_one(generator, (drafts + 1, vocabulary, vocabulary), ratio)
+        return Kind(f"ratio {ratio}", target, draft[:drafts].clone(), drafts)
+
+    return make
+
+
+def wide(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """A wide vocabulary with a long tail, which the draft neglects. All rows share their tables."""
+    shape = (drafts + 1, 1, vocabulary)
+    target = tables.tail(generator, shape, mass=0.3)
+    draft = tables.tail(generator, shape, mass=0.02)[:drafts].clone()
+    return Kind("long tail", target, draft, drafts)
+
+
+COMMON: tuple[Make, ...] = (plain, zeros, ties, equal, disjoint, certain, tiny, residual, warm, greedy)
+FILTERS: tuple[Make, ...] = (top_k, top_p, min_p, filters, warm, top_k, filters, greedy, plain)
+CLOSE: tuple[Make, ...] = tuple(near_one(ratio) for ratio in (0.9962, 0.9985, 0.9995, 0.9962))
+DRAFTED: tuple[Make, ...] = (residual, top_k, residual, top_p, warm, filters, residual, greedy)
+LOOKED_UP: tuple[Make, ...] = (plain, zeros, certain, residual, top_k, warm, greedy, top_p)
+MIXED: tuple[Make, ...] = (plain, residual, greedy, warm, top_k, zeros)
+TREE_KINDS: tuple[Make, ...] = (plain, residual, zeros, warm)
+
+
+def _both(generator: np.random.Generator, vocabulary: int, drafts: int) -> tuple[torch.Tensor, torch.Tensor]:
+    target = tables.spread(generator, (drafts + 1, vocabulary, vocabulary))
+    return target, tables.spread(generator, (drafts, vocabulary, vocabulary))
+
+
+def _sorted_laws(
+    target: torch.Tensor, draft: torch.Tensor, temperature: float = 1.0, k: int = OFF_TOP_K
+) -> torch.Tensor:
+    """Laws of both sides before the last truncation, likeliest tokens first."""
+    logits = torch.cat([target, draft])
+    params = RowParameters(
+        torch.full((len(logits),), temperature, dtype=torch.float64),
+        torch.full((len(logits),), k),
+        torch.ones(len(logits), dtype=torch.float64),
+        torch.zeros(len(logits), dtype=torch.float64),
+    )
+    return row_laws(logits, params).sort(-1, descending=True).values
+
+
+def _threshold(
+    generator: np.random.Generator,
+    target: torch.Tensor,
+    draft: torch.Tensor,
+    temperature: float = 1.0,
+    k: int = OFF_TOP_K,
+) -> float:
+    """A top-p that no cumulative sum of the tables comes close to."""
+    sums = _sorted_laws(target, draft, temperature, k).cumsum(-1).flatten()
+    return _apart(sums.numpy(), 0.75 + 0.1 * generator.random(), 0.95)
+
+
+def _share(generator: np.random.Generator, target: torch.Tensor, draft: torch.Tensor) -> float:
+    """A min-p that no ratio to a largest probability comes close to."""
+    laws = _sorted_laws(target, draft)
+    return _apart((laws / laws[..., :1]).flatten().numpy(), 0.08 + 0.1 * generator.random(), 0.4)
+
+
+def _apart(edges: np.ndarray, start: float, end: float) -> float:
+    """The first of evenly spaced numbers that is far from every edge, or the one that is farthest."""
+    candidates = np.linspace(start, end, 400)
+    ordered = np.sort(edges)
+    place = np.searchsorted(ordered, candidates)
+    below = candidates - ordered[np.maximum(place - 1, 0)]
+    above = ordered[np.minimum(place, len(ordered) - 1)] - candidates
+    distance = np.minimum(np.abs(below), np.abs(above))
+    far = np.flatnonzero(distance >= MARGIN)
+    return float(candidates[far[0] if len(far) else int(distance.argmax())])
+
+
+def make_scenario(
+    name: str,
+    makers: tuple[Make, ...],
+    *,
+    vocabulary: int,
+    drafts: int,
+    share: float,
+    seed: int,
+    ragged: bool = True,
+    **options: bool,
+) -> Scenario:
+    """A scenario whose kinds come from these makers.
+
+    Ragged: every third kind comes once more with fewer drafts than K, the first of them with none.
+    """
+    generator = np.random.Generator(np.random.Philox(derived_key(seed, name, "tables")))
+    kinds = [make(generator, vocabulary, drafts) for make in makers]
+    if ragged:
+        kinds += [_shorter(make(generator, vocabulary, drafts), at) for at, make in enumerate(makers[::3])]
+    return Scenario(name, tuple(kinds), share, **options)
+
+
+def _shorter(kind: Kind, at: int) -> Kind:
+    length = at % kind.draft_logits.shape[0] if kind.draft_logits.shape[0] else 0
+    return Kind(
+        f"{kind.name}, {length} of {kind.length} drafts",
+        kind.target_logits,
+        kind.draft_logits,
+        length,
+        kind.temperature,
+        kind.top_k,
+        kind.top_p,
+        kind.min_p,
+    )
+
+
+def scenarios(seed: int, *, own_drafter: bool, seeded: bool) -> list[Scenario]:
+    """All scenarios of a run, in the order in which they're tried: the most telling first.
+
+    Parameters
+    ----------
+    seed : of the run; another seed, other tables.
+    own_drafter : whether the implementation has a drafter of its own.
+    seeded : whether its rows can have seeds.
+    """
+    found = [
+        make_scenario("mixed rows", COMMON, vocabulary=4, drafts=3, share=0.20, seed=seed, seeded=seeded),
+        make_scenario("filters", FILTERS, vocabulary=8, drafts=2, share=0.24, seed=seed),
+        make_scenario(
+            "looked-up drafts", LOOKED_UP, vocabulary=5, drafts=2, share=0.09, seed=seed, deterministic=True
+        ),
+        make_scenario("ratios near one", CLOSE, vocabulary=4, drafts=3, share=0.24, seed=seed),
+        make_scenario("one draft", MIXED, vocabulary=16, drafts=1, share=0.08, seed=seed, seeded=seeded),
+        make_scenario(
+            "wide vocabulary",
+            (wide,),
+            vocabulary=4096,
+            drafts=1,
+            share=0.02,
+            seed=seed,
+            ragged=False,
+            wide=True,
+        ),
+    ]
+    if own_drafter:
+        drafted = make_scenario(
+            "own drafts", DRAFTED, vocabulary=8, drafts=2, share=0.14, seed=seed, own_drafter=True
+        )
+        found.insert(2, drafted)
+    return found

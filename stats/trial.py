@@ -1,0 +1,171 @@
+"""One scenario tried on one verifier: samples in Poisson-sized stages, a look after each."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from tokenlaw.spec.philox import derived_key
+from tokenlaw.stats.chain_laws import KindLaws, emitted_lengths
+from tokenlaw.stats.driver import Driver
+from tokenlaw.stats.e_values import average_log_e, product_log_e
+from tokenlaw.stats.measures import JOINT, KindMeasures, Seen, measures_of
+from tokenlaw.stats.neighbours import Neighbours
+from tokenlaw.stats.scenario import Scenario, Tables
+from tokenlaw.stats.tally import JointTally, complete, of_kind
+
+FIRST_LOOK = 8_000
+"""Samples before the first look at a scenario; there is another one whenever four times as many are there."""
+
+LOOK_FACTOR = 4
+
+
+@dataclass
+class KindResult:
+    """What is known of one kind.
+
+    Attributes
+    ----------
+    seen : its counts so far.
+    log_es : check id to log e-value.
+    """
+
+    measures: KindMeasures
+    seen: Seen | None = None
+    log_es: dict[str, float] = field(default_factory=dict)
+
+    def impossible(self) -> list[tuple[int, ...]]:
+        """Outcomes that were seen and can't happen, as tuples of tokens, most frequent first."""
+        assert self.seen is not None
+        cells = np.argwhere(self.measures.impossible & (self.seen.outcomes > 0))
+        ordered = sorted(cells.tolist(), key=lambda cell: -int(self.seen.outcomes[tuple(cell)]))
+        return [tuple(index - 1 for index in cell if index) for cell in ordered]
+
+    def doubtful(self) -> tuple[int, float]:
+        """Outcomes that only rounding allows: how many there were, and how many it may explain on average."""
+        assert self.seen is not None
+        found = int(self.seen.outcomes[self.measures.doubtful].sum())
+        return found, self.seen.expected * self.measures.doubtful_mass
+
+
+class Trial:
+    """Runs one scenario.
+
+    Parameters
+    ----------
+    verifier : a `tokenlaw.spec.generation_contracts.Verifier`.
+    claims : what it is held to.
+    seed, device : of the run.
+    """
+
+    def __init__(self, verifier: Any, scenario: Scenario, *, claims: str, seed: int, device: str) -> None:
+        self.scenario, self._seed = scenario, seed
+        self.tables = Tables.of(scenario, device)
+        self._driver = Driver(verifier, self.tables, seed)
+        self._tally = JointTally(self.tables, seed)
+        self.neighbours = Neighbours(self.tables)
+        self.kinds = [
+            KindResult(measures_of(laws, claims, own_drafter=scenario.own_drafter))
+            for laws in kind_laws(self.tables)
+        ]
+        self._outcomes = np.zeros_like(self._tally.outcomes())
+        self._completed = [np.zeros((), dtype=np.int64)] * len(self.kinds)
+        self._stage = 0
+        self.samples, self.expected = 0, 0.0
+
+    def stages(self, budget: int) -> Iterator[float]:
+        """Means of the Poisson laws from which the stages get their sizes, below the budget in all."""
+        # Four standard deviations less: the sizes are random, the budget is not.
+        total = max(budget - 4 * math.sqrt(budget), budget / 2)
+        done, goal = 0.0, min(float(FIRST_LOOK), total)
+        while done < total:
+            yield goal - done
+            done, goal = goal, min(goal * LOOK_FACTOR, total)
+
+    def run_stage(self, mean: float, rows: int, alive: Callable[[], None]) -> None:
+        """Draw the size of a stage, verify so many samples in calls of so many rows, and look."""
+        self._stage += 1
+        generator = np.random.Generator(
+            np.random.Philox(derived_key(self._seed, self.scenario.name, "size", self._stage))
+        )
+        size = int(generator.poisson(mean))
+        for step in self._driver.steps(self.samples, self.samples + size, rows):
+            self._tally.add(step)
+            self.neighbours.add(step)
+            alive()
+        self.samples += size
+        self.expected += mean
+        self._look()
+
+    def _look(self) -> None:
+        outcomes, pairs, drafts = self._tally.outcomes(), self._tally.pairs(), self._tally.drafts()
+        added, self._outcomes = outcomes - self._outcomes, outcomes
+        for index, (kind, result) in enumerate(zip(self.scenario.kinds, self.kinds, strict=True)):
+            laws, length = result.measures.laws, kind.length
+            names = (self._seed, self.scenario.name, index, self._stage)
+            more = complete(of_kind(added, index, length), laws, *names)
+            self._completed[index] = self._completed[index] + more
+            result.seen = Seen(
+                of_kind(outcomes, index, length),
+                self._completed[index],
+                pairs[index, :length],
+                _first_drafts(drafts[index], length) if self.scenario.own_drafter else drafts[index],
+                self.expected / len(self.kinds),
+            )
+            result.log_es = {
+                check: result.measures.log_e(check, result.seen) for check in result.measures.measures
+            }
+            if any(result.impossible()):
+                result.log_es[_claimed(result)] = math.inf
+
+    def log_e(self, check: str) -> float | None:
+        """Log e-value of a check over all kinds that it is asked of: half average, half product."""
+        log_es = [result.log_es[check] for result in self.kinds if check in result.log_es]
+        if not log_es:
+            return None
+        average = average_log_e(log_es, [1 / len(log_es)] * len(log_es))
+        return average_log_e([average, product_log_e(log_es)], [0.5, 0.5])
+
+    def events(self) -> dict[str, int]:
+        """How often what the laws are about has happened."""
+        events = {"rejections": 0, "bonus tokens": 0, "rejections at the last draft": 0, "own drafts": 0}
+        for kind, result in zip(self.scenario.kinds, self.kinds, strict=True):
+            assert result.seen is not None
+            outcomes, length = result.seen.outcomes, kind.length
+            lengths = emitted_lengths(length, self.scenario.vocabulary)
+            events["bonus tokens"] += int(outcomes[lengths == length + 1].sum()) if length else 0
+            events["rejections"] += int(outcomes[(lengths > 0) & (lengths <= length)].sum())
+            if length > 1:
+                events["rejections at the last draft"] += int(outcomes[lengths == length].sum())
+            events["own drafts"] += int(result.seen.drafts.sum()) if self.scenario.own_drafter else 0
+        return events
+
+
+def _claimed(result: KindResult) -> str:
+    """The check that an impossible outcome refutes beside the support."""
+    return JOINT if JOINT in result.measures.measures else "law/completed"
+
+
+def _first_drafts(counts: np.ndarray, length: int) -> np.ndarray:
+    """Counts of the first drafts, whatever the later ones."""
+    return np.asarray(counts.sum(axis=tuple(range(length, counts.ndim))))
+
+
+def kind_laws(tables: Tables) -> list[KindLaws]:
+    """The laws of each kind, cut to its length."""
+    target, draft = tables.target.cpu().numpy(), tables.draft.cpu().numpy()
+    lengths = [kind.length for kind in tables.scenario.kinds]
+    return [KindLaws(target[at, : length + 1], draft[at, :length]) for at, length in enumerate(lengths)]
+
+
+def largest_rows(scenario: Scenario, budget: int, device: str) -> int:
+    """Rows of a call: few enough to stay in a processor's cache, or to fit in a device's free memory."""
+    numbers = (2 * scenario.drafts + 1) * scenario.vocabulary
+    if torch.device(device).type == "cuda":
+        free, _ = torch.cuda.mem_get_info(torch.device(device))
+        # Logits, laws, sums and temporaries in float64 take about 16 times as many numbers of 4 bytes.
+        return max(min(free // (4 * 16 * numbers) // 4, 2**22), 1)
+    return max(min(2**20 // numbers, 8_192, budget // 24), 64)

@@ -1,0 +1,136 @@
+"""A wide vocabulary: too many sequences to count, so tokens are counted by what they are.
+
+Counted are the first token (its law is the target's, whatever exact rule was used) and, for verifiers that
+follow the textbook, the last token by the number of accepted drafts. Faults hide in the tail: the first token
+is also counted in bands of powers of two, and every tail as a whole.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+
+from tokenlaw.spec.generation_contracts import TEXTBOOK
+from tokenlaw.spec.philox import derived_key
+from tokenlaw.stats.chain_laws import ROUNDING, KindLaws
+from tokenlaw.stats.driver import Driver
+from tokenlaw.stats.e_values import average_log_e
+from tokenlaw.stats.measures import PoissonMeasure
+from tokenlaw.stats.scenario import Scenario, Tables
+from tokenlaw.stats.tails import cumulative_tails, dyadic_exponents, probability_bands
+from tokenlaw.stats.tally import Counts
+from tokenlaw.stats.trial import kind_laws
+
+
+class WideTrial:
+    """Counts a scenario of one kind, whose tables have one context.
+
+    Parameters
+    ----------
+    verifier, claims, seed, device : as for `tokenlaw.stats.trial.Trial`.
+
+    Attributes
+    ----------
+    samples : how many rows were verified.
+    """
+
+    def __init__(self, verifier: Any, scenario: Scenario, *, claims: str, seed: int, device: str) -> None:
+        self.scenario = scenario
+        tables = Tables.of(scenario, device)
+        self._driver = Driver(verifier, tables, seed)
+        (self._laws,) = kind_laws(tables)
+        self._textbook, self._seed = claims == TEXTBOOK, seed
+        size = scenario.vocabulary
+        self._first = torch.zeros(size, dtype=torch.int64, device=device)
+        self._last = torch.zeros((scenario.drafts + 1) * size, dtype=torch.int64, device=device)
+        self.samples, self._expected = 0, 0.0
+
+    def run(self, mean: float, rows: int, alive: Callable[[], None]) -> None:
+        """Verify a Poisson number of samples of this mean, in calls of so many rows."""
+        names = (self._seed, self.scenario.name, "size")
+        samples = int(np.random.Generator(np.random.Philox(derived_key(*names))).poisson(mean))
+        self._expected = mean
+        size = self.scenario.vocabulary
+        for step in self._driver.steps(0, samples, rows):
+            accepted = (step.emitted >= 0).sum(-1) - 1
+            last = step.emitted.gather(1, accepted[:, None])[:, 0]
+            self._first += torch.bincount(step.emitted[:, 0], minlength=size)
+            self._last += torch.bincount(accepted * size + last, minlength=len(self._last))
+            self.samples += len(step.kinds)
+            alive()
+
+    def rejections(self) -> int:
+        """Rows with a rejected draft."""
+        return int(self._last[: self.scenario.drafts * self.scenario.vocabulary].sum())
+
+    def log_es(self) -> dict[str, float]:
+        """Log e-value of every way of counting."""
+        law, first = self._first_law(), self._first.cpu().numpy()
+        bands = probability_bands(law)
+        found = {
+            "first token": PoissonMeasure(law).log_e(first, self._expected),
+            "first token by bands of probability": PoissonMeasure(bands.law).log_e(
+                bands.pool(first).astype(np.int64), self._expected
+            ),
+            "tails of the first token": _tails_log_e(first, law, self._expected),
+        }
+        if self._textbook:
+            last = self._last.cpu().numpy()
+            masses = last_token_law(self._laws).ravel()
+            found["last token by accepted drafts"] = PoissonMeasure(masses).log_e(last, self._expected)
+        return found
+
+    def log_e(self) -> float:
+        """Log e-value of the scenario: the average over all ways of counting."""
+        if self._first.cpu().numpy()[self._first_law() == 0].any():
+            return math.inf
+        log_es = list(self.log_es().values())
+        return average_log_e(log_es, [1 / len(log_es)] * len(log_es))
+
+    def _first_law(self) -> Float64[np.ndarray, " vocabulary"]:
+        law: Float64[np.ndarray, " vocabulary"] = self._laws.target[0, 0]
+        return law / law.sum()
+
+    def finding(self) -> str:
+        """What speaks most against the law, and the tail that is farthest from it."""
+        what, log_e = max(self.log_es().items(), key=lambda pair: pair[1])
+        text = (
+            f"Scenario {self.scenario.name!r}, {what}: log10 e = {log_e / math.log(10):.1f} "
+            f"after {self.samples} rows."
+        )
+        for worst in cumulative_tails(self._first.cpu().numpy(), self._first_law())[:1]:
+            text += (
+                f"\n  first tokens of probability <= {worst.largest_probability:.3g} ({worst.cells} tokens): "
+                f"{worst.observed} times, expected {worst.expected:.1f} (p = {worst.p_value:.1e})"
+            )
+        return text
+
+
+def _tails_log_e(counts: Counts, law: Float64[np.ndarray, " cells"], expected: float) -> float:
+    """Average over the tails: is a token in the tail as often as it should be?"""
+    exponents = dyadic_exponents(law)
+    log_es = []
+    for exponent in np.unique(exponents[law > 0])[1:]:
+        tail = (exponents >= exponent) & (law > 0)
+        log_es.append(
+            PoissonMeasure(law[tail].sum(keepdims=True)).log_e(counts[tail].sum(keepdims=True), expected)
+        )
+    return average_log_e(log_es, [1 / len(log_es)] * len(log_es)) if log_es else 0.0
+
+
+def last_token_law(laws: KindLaws) -> Float64[np.ndarray, "positions vocabulary"]:
+    """Masses of (accepted drafts, last token) under the chain rule, for tables with one context.
+
+    Zero where rounding may decide.
+    """
+    masses, reached = np.zeros_like(laws.target[:, 0]), 1.0
+    for position in range(laws.length):
+        target, draft = laws.target[position, 0], laws.draft[position, 0]
+        close = np.abs(target - draft) <= ROUNDING * np.maximum(target, draft)
+        masses[position] = reached * np.where(close, 0.0, np.maximum(target - draft, 0.0))
+        reached *= float(np.minimum(target, draft).sum())
+    masses[laws.length] = reached * laws.target[laws.length, 0]
+    return masses

@@ -1,0 +1,166 @@
+"""Equal neighbours are counted against their exact law; tables of pairs see the rest."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tokenlaw.stats.chi_square import chi_square
+from tokenlaw.stats.dependence import equal_mass_buckets, equal_neighbours, match_probability, pair_table
+from tokenlaw.stats.poisson_binomial import upper_tail_of_sum
+
+
+def zipf(cells: int) -> np.ndarray:
+    law = 1 / np.arange(1, cells + 1)
+    return law / law.sum()
+
+
+def convolved(trials: list[int], probabilities: list[float]) -> np.ndarray:
+    """The law of the sum, term by term: every number is a sum of positive products."""
+    law = np.ones(1)
+    for n, p in zip(trials, probabilities, strict=True):
+        law = np.convolve(law, stats.binom.pmf(np.arange(n + 1), n, p))
+    return law
+
+
+@pytest.mark.parametrize(
+    ("trials", "probabilities"),
+    [([3, 5], [0.1, 0.6]), ([1] * 20, [i / 21 for i in range(1, 21)]), ([900, 50, 400], [0.01, 0.9, 0.3])],
+)
+def test_tail_of_a_sum_is_exact_far_out(trials: list[int], probabilities: list[float]) -> None:
+    law = convolved(trials, probabilities)
+    exact = np.cumsum(law[::-1])[::-1]
+    for successes in np.linspace(0, sum(trials), 40).astype(int).tolist():
+        tail = upper_tail_of_sum(successes, np.array(trials, float), np.array(probabilities))
+        if exact[successes] > 1e-290:
+            assert tail == pytest.approx(exact[successes], rel=1e-8, abs=0)
+
+
+def test_tail_of_a_large_sum() -> None:
+    """Two groups of equal probability are one binomial; 10^9 pairs take no more than a moment."""
+    trials = np.array([4e8, 6e8])
+    for deviations in (1, 6, 12):
+        successes = round(1e8 + deviations * np.sqrt(9e7))
+        tail = upper_tail_of_sum(successes, trials, np.array([0.1, 0.1]))
+        assert tail == pytest.approx(stats.binom.sf(successes - 1, 1e9, 0.1), rel=1e-8, abs=0)
+
+
+def test_equal_neighbours_by_enumeration() -> None:
+    """All samples of three pairs from small laws: P(p-value <= x) <= x, and the mean is right."""
+    pairs, match = np.array([1, 2]), np.array([0.2, 0.7])
+    chances = {}
+    for first, second, third in product([0, 1], repeat=3):
+        chance = [0.8, 0.2][first] * [0.3, 0.7][second] * [0.3, 0.7][third]
+        chances[first + second + third] = chances.get(first + second + third, 0) + chance
+    results = {equal: equal_neighbours(equal, pairs, match) for equal in chances}
+    for result in results.values():
+        reached = sum(chances[k] for k, other in results.items() if other.p_value <= result.p_value)
+        assert reached <= result.p_value * (1 + 1e-9)
+        assert (result.pairs, result.expected) == (3, pytest.approx(1.6))
+
+
+def test_one_group_is_a_binomial() -> None:
+    result = equal_neighbours(80, np.array([100, 100]), np.array([0.3, 0.3]))
+    assert result.p_value == pytest.approx(2 * stats.binom.sf(79, 200, 0.3), rel=1e-9, abs=0)
+    result = equal_neighbours(40, np.array([200]), np.array([0.3]))
+    assert result.p_value == pytest.approx(2 * stats.binom.cdf(40, 200, 0.3), rel=1e-9, abs=0)
+
+
+def test_certain_and_impossible_matches() -> None:
+    pairs, match = np.array([5, 7, 0]), np.array([1.0, 0.0, 0.5])
+    assert equal_neighbours(5, pairs, match).p_value == 1
+    assert equal_neighbours(6, pairs, match).p_value == 0
+    assert equal_neighbours(4, pairs, match).p_value == 0
+
+
+def test_false_alarms_at_five_percent() -> None:
+    """False alarm 1e-6: p-values below 0.05 are no more than a binomial allows.
+
+    At most 5 % of 2000. Power: tails that aren't doubled give 9 % and fail with probability 0.99.
+    """
+    rng = np.random.default_rng(11)
+    pairs, match = np.array([300, 200, 100]), np.array([0.05, 0.2, 0.5])
+    equal = rng.binomial(pairs, match, size=(2000, 3)).sum(1)
+    values, times = np.unique(equal, return_counts=True)
+    alarming = [equal_neighbours(int(value), pairs, match).p_value <= 0.05 for value in values]
+    assert 0 < times[alarming].sum() <= stats.binom.isf(1e-6, 2000, 0.05)
+
+
+def copied(law: np.ndarray, pairs: int, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows of which the second one repeats the first one's draw with probability `share`."""
+    rng = np.random.default_rng(seed)
+    first, second = rng.choice(len(law), size=(2, pairs), p=law)
+    return first, np.where(rng.random(pairs) < share, first, second)
+
+
+def test_copied_rows_are_found_by_both_tests() -> None:
+    """One row in ten copied, zipf over 256: the study needs 240 pairs, and 2700 by a table of 4 buckets.
+
+    With 600 and 6000 pairs either miss has probability below 1e-6.
+    """
+    law = zipf(256)
+    first, second = copied(law, 600, 0.1, seed=12)
+    match = match_probability(law, law)
+    found = equal_neighbours(int((first == second).sum()), np.array([600]), np.array([match]))
+    assert found.p_value < 1e-9
+    table = pair_table(law, law, buckets=4)
+    assert chi_square(table.count(*copied(law, 6000, 0.1, seed=13)), table.law).p_value < 1e-9
+
+
+def test_neighbours_that_avoid_each_other_are_found() -> None:
+    """Never equal, where 600 * 0.044 = 26 are expected: p-value 2 * (1 - 0.044)^600."""
+    law = zipf(256)
+    match = match_probability(law, law)
+    assert equal_neighbours(0, np.array([600]), np.array([match])).p_value == pytest.approx(
+        2 * (1 - match) ** 600, rel=1e-9, abs=0
+    )
+
+
+def test_independent_pairs_fit_the_table() -> None:
+    """False alarm 1e-6, by the p-value itself; the power is that of the test before."""
+    law, other = zipf(256), zipf(100)
+    rng = np.random.default_rng(14)
+    table = pair_table(law, other, buckets=8)
+    counts = table.count(rng.choice(256, 50_000, p=law), rng.choice(100, 50_000, p=other))
+    assert counts.sum() == 50_000
+    assert chi_square(counts, table.law).p_value > 1e-6
+
+
+def test_a_pair_with_an_impossible_cell_refutes() -> None:
+    law = np.array([0.5, 0.5, 0.0])
+    table = pair_table(law, law, buckets=2)
+    assert chi_square(table.count(np.array([0] * 50 + [2]), np.array([1] * 50 + [0])), table.law).p_value == 0
+
+
+def test_buckets_have_about_equal_mass() -> None:
+    buckets = equal_mass_buckets(zipf(32_768), 16)
+    assert buckets.law.max() - buckets.law[1:].min() <= zipf(32_768)[0]
+    assert np.ptp(equal_mass_buckets(np.full(64, 1 / 64), 16).law) == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("equal", "pairs", "match", "message"),
+    [
+        (4, [3], [0.5], "4 of 3 pairs can't be equal"),
+        (-1, [3], [0.5], "-1 of 3"),
+        (1.5, [3], [0.5], "1.5 of 3"),
+        (1, [3], [1.5], "from 0 to 1, but one is 1.5"),
+        (1, [3], [np.nan], "from 0 to 1, but one is nan"),
+        (1, [3], [0.5, 0.5], "1 numbers of pairs"),
+        (1, [-3], [0.5], "whole number"),
+    ],
+)
+def test_bad_input_is_refused(equal: int, pairs: list[int], match: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        equal_neighbours(equal, np.array(pairs), np.array(match))
+
+
+def test_bad_laws_are_refused() -> None:
+    law = np.array([0.5, 0.5])
+    with pytest.raises(ValueError, match="first law has 2 cells, the second one 1"):
+        match_probability(law, np.array([1.0]))
+    with pytest.raises(ValueError, match="3 buckets can't be filled from 2"):
+        equal_mass_buckets(law, 3)
+    with pytest.raises(ValueError, match="0 buckets"):
+        pair_table(law, law, 0)

@@ -1,0 +1,157 @@
+"""The planned samples see a planted deviation as often as promised, and half of them don't."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tokenlaw.stats.chi_square import honest_p_value, likelihood_ratio, pearson
+from tokenlaw.stats.planner import Plan, noncentrality, plan, power_sentence, smallest_tv
+
+TABLE = {  # statistics study, section 3: N TV^2 at alpha 1e-6, 1e-9, 1e-12, each for beta 0.1 and 0.001
+    2: (9.5, 15.9, 13.7, 21.2, 17.7, 26.1),
+    8: (13.0, 20.5, 17.5, 26.1, 21.9, 31.3),
+    64: (24.2, 35.4, 30.8, 43.0, 36.8, 49.9),
+    256: (41.3, 57.9, 51.4, 69.0, 60.3, 78.7),
+    4096: (144, 192, 175, 224, 201, 251),
+    32768: (394, 516, 476, 600, 546, 670),
+    131072: (780, 1018, 942, 1182, 1078, 1318),
+}
+LEVELS = [(alpha, beta) for alpha in (1e-6, 1e-9, 1e-12) for beta in (0.1, 0.001)]
+
+
+@pytest.mark.parametrize("cells", TABLE)
+def test_table_of_the_study(cells: int) -> None:
+    figures = [noncentrality(cells - 1, alpha, beta) / 4 for alpha, beta in LEVELS]
+    assert figures == pytest.approx(TABLE[cells], rel=0.005)
+    # The product's p-value carries a safety factor, which costs a few percent.
+    planned = [plan(1e-3, cells, alpha=alpha, beta=beta).samples * 1e-6 for alpha, beta in LEVELS]
+    assert planned == pytest.approx(figures, rel=0.05)
+    assert all(more > plain for more, plain in zip(planned, figures, strict=True))
+
+
+def test_noncentrality_gives_the_power() -> None:
+    for cells, (alpha, beta) in [(c, level) for c in (2, 300, 10**5) for level in LEVELS]:
+        threshold = stats.chi2.isf(alpha, cells - 1)
+        power = stats.ncx2.sf(threshold, cells - 1, noncentrality(cells - 1, alpha, beta))
+        assert power == pytest.approx(1 - beta, rel=1e-6)
+
+
+@pytest.mark.parametrize("cells", [2, 64, 10**5])
+@pytest.mark.parametrize("tv", [1e-4, 0.01, 0.03])
+def test_smallest_tv_inverts_the_plan(tv: float, cells: int) -> None:
+    samples = plan(tv, cells).samples
+    if samples > 20 * cells:
+        assert smallest_tv(samples, cells) == pytest.approx(tv, rel=1e-3)
+    assert smallest_tv(samples, cells) <= tv
+
+
+def test_the_gate_has_a_larger_budget() -> None:
+    planned = plan(0.01, 64)
+    assert isinstance(planned, Plan)
+    assert planned.budget == pytest.approx(1.3 * planned.samples, abs=1)
+
+
+def test_pooled_cells_need_their_samples() -> None:
+    assert plan(1.0, 256).samples == 20 * 256
+
+
+def dense_deviation(law: np.ndarray, tv: float) -> np.ndarray:
+    """A law at exactly this total variation: half of the mass is raised, half lowered, evenly.
+
+    The shape that Pearson's test sees worst: no other law at this distance has a smaller non-centrality.
+    """
+    mass = np.cumsum(law)
+    side = np.arange(len(law)) % 2 == 0 if np.ptp(law) == 0 else mass <= 0.5
+    up, down = law[side].sum(), law[~side].sum()
+    return law * np.where(side, 1 + tv / up, 1 - tv / down)
+
+
+def refuted(law: np.ndarray, wrong: np.ndarray, samples: int, runs: int, seed: int) -> int:
+    """How many of `runs` samples from `wrong` are refuted at 1e-9."""
+    counts = np.random.default_rng(seed).multinomial(samples, wrong, size=runs).astype(float)
+    expected = samples * law
+    p_values = honest_p_value(pearson(counts, expected), likelihood_ratio(counts, expected), expected)
+    return int(np.count_nonzero(p_values <= 1e-9))
+
+
+@pytest.mark.parametrize("beta", [0.1, 0.001])
+@pytest.mark.parametrize("cells", [2, 8, 64, 256])
+@pytest.mark.parametrize("tv", [0.1, 0.03, 0.01])
+def test_a_planted_deviation_is_seen_as_promised(tv: float, cells: int, beta: float) -> None:
+    """With the planned samples, and not with half of them, for uniform cells.
+
+    False alarm 1e-6 a case: 2000 runs, more misses than a binomial of probability beta allows. Power: twice
+    the promised misses (beta 0.1), or ten times (0.001), fail with probability above 0.999. With half of the
+    samples at most three quarters are seen, clearly less than promised: the power is then 0.62 or less, and
+    375 or more of 500 have probability 1e-9.
+    """
+    law = np.full(cells, 1 / cells)
+    wrong = dense_deviation(law, tv)
+    assert np.abs(wrong - law).sum() / 2 == pytest.approx(tv)
+    samples = plan(tv, cells, beta=beta).samples
+    misses = 2000 - refuted(law, wrong, samples, 2000, seed=15)
+    assert misses <= stats.binom.isf(1e-6, 2000, beta)
+    assert refuted(law, wrong, samples // 2, 500, seed=16) < 375
+
+
+@pytest.mark.parametrize("shape", ["dense", "heavy", "light"])
+@pytest.mark.parametrize("cells", [8, 64])
+def test_other_shapes_are_seen_at_least_as_often(cells: int, shape: str) -> None:
+    """TV 0.03 under a zipf law, spread, or moved from or to one cell; beta 0.01, errors as before."""
+    law = 1 / np.arange(1, cells + 1)
+    law /= law.sum()
+    if shape == "dense":
+        wrong = dense_deviation(law, 0.03)
+    else:
+        cell, move = (0, -0.03) if shape == "heavy" else (cells - 1, 0.03)
+        wrong = law * (1 - move / (1 - law[cell]))
+        wrong[cell] = law[cell] + move
+    assert np.abs(wrong - law).sum() / 2 == pytest.approx(0.03)
+    samples = plan(0.03, cells, beta=0.01).samples
+    misses = 2000 - refuted(law, wrong, samples, 2000, seed=17)
+    assert misses <= stats.binom.isf(1e-6, 2000, 0.01)
+
+
+def test_sentence_names_the_pooled_mass() -> None:
+    plain = power_sentence(270_000, 8)
+    assert plain == (
+        "With 270000 samples any law at TV >= 0.00994 from the exact one would have been refuted with "
+        "probability >= 0.999 (alpha 1e-09)."
+    )
+    pooled = power_sentence(270_000, 8, pooled_mass=0.005)
+    assert "TV >= 0.015 from" in pooled
+    assert pooled.endswith("; 0.005 of that is the mass of pooled cells, where a fault may hide.")
+    assert power_sentence(270_000, 8, beta=0.1).count("probability >= 0.9 ") == 1
+
+
+def test_sentence_promises_nothing_where_nothing_is_seen() -> None:
+    assert "promise to refute nothing" in power_sentence(40, 2, pooled_mass=0.9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"tv": 0.0}, "total variation to plan for must be above 0 and at most 1, but is 0"),
+        ({"tv": 1.5}, "at most 1, but is 1.5"),
+        ({"tv": float("nan")}, "but is nan"),
+        ({"cells": 1}, "1 cells leaves nothing to test"),
+        ({"alpha": 0.0}, "alpha must be above 0 and below 1"),
+        ({"beta": 1.0}, "beta must be above 0 and below 1"),
+        ({"alpha": float("nan")}, "alpha must be"),
+        ({"alpha": 0.9, "beta": 0.9}, "must sum to less than 1"),
+    ],
+)
+def test_bad_plans_are_refused(arguments: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plan(**{"tv": 0.1, "cells": 8, **arguments})  # type: ignore[arg-type]
+
+
+def test_bad_questions_are_refused() -> None:
+    with pytest.raises(ValueError, match="100 samples can't fill 8 pooled cells with 20 each"):
+        smallest_tv(100, 8)
+    with pytest.raises(ValueError, match="number of samples must be positive"):
+        smallest_tv(-1, 8)
+    with pytest.raises(ValueError, match="pooled mass must be from 0 to 1"):
+        power_sentence(1000, 8, pooled_mass=-0.1)
+    with pytest.raises(ValueError, match="at least one degree of freedom"):
+        noncentrality(0, 0.1, 0.1)

@@ -1,0 +1,133 @@
+"""Runs one suite on an object of this process, and raises what it found."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tokenlaw.checks import load_suites, matching, require_match
+from tokenlaw.conversation import ignore
+from tokenlaw.counterexamples import FOLDER, save, told
+from tokenlaw.earlier import Earlier, require_continuable
+from tokenlaw.errors import BadUse
+from tokenlaw.report import FAILED, Report, Target
+from tokenlaw.runner import versions
+from tokenlaw.session import profile_named
+from tokenlaw.settings import as_data, require_usable_settings
+from tokenlaw.spec.contracts import ContractError, Implementation
+from tokenlaw.spec.suites import DEFAULTS, Settings
+from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.targets import build_once
+
+_IN_THIS_PROCESS = "in this process"
+
+
+class Refuted(AssertionError):
+    """A claim doesn't hold; the message is complete, ``report`` has everything.
+
+    Attributes
+    ----------
+    report : the `Report` of the run.
+    """
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+class Inconclusive(AssertionError):
+    """Nothing was refuted, but a check crashed or never saw what it is about; ``report`` has everything."""
+
+    def __init__(self, message: str, report: Report) -> None:
+        super().__init__(message)
+        self.report = report
+
+
+def check_here(
+    contract: str,
+    factory: Callable[..., Any],
+    *,
+    offered: Any = None,
+    capabilities: Iterable[str] | None,
+    settings: Settings = DEFAULTS,
+    earlier: Earlier | None = None,
+    profile: str,
+    seed: int,
+    only: str,
+    raises: bool,
+) -> Report:
+    """Run one suite; ``offered`` is what the caller gave, where that isn't the factory."""
+    __tracebackhide__ = True
+    offered = factory if offered is None else offered
+    name = getattr(offered, "__qualname__", type(offered).__qualname__)
+    declared = {} if capabilities is None else {contract: frozenset(capabilities)}
+    implementation = Implementation(name, _IN_THIS_PROCESS, {contract: factory}, declared)
+    require_usable_settings(settings)
+    chosen, seeds = _with_earlier(settings, earlier, name, contract, seed)
+    suite = load_suites()[contract]
+    require_match({contract: suite}, only)
+    _, found = build_once(implementation, contract)
+    try:
+        evidence = suite.run(
+            implementation,
+            profile=profile_named(profile),
+            seed=seed,
+            selected=matching(suite, only),
+            progress=ignore,
+            settings=chosen,
+        )
+    except ContractError as error:
+        raise BadUse(str(error)) from error
+    claimed = {} if capabilities is None else {"capabilities": sorted(declared[contract])}
+    words = claimed | _changed(settings) | {"profile": profile, "seed": seed, "only": only}
+    options = ", ".join(f"{option}={value!r}" for option, value in words.items())
+    command = f"tokenlaw.check_{contract.replace('-', '_')}({name}, {options})"
+    typed = _address(offered) if capabilities is None else ""
+    target = Target(name, implementation.version, (contract,), {contract: tuple(sorted(found))}, typed)
+    report = Report(
+        target, tuple(evidence), profile, seed, versions(), command, settings=settings, continued=seeds
+    )
+    if raises:
+        raise_unless_holds(report)
+    return report
+
+
+def _with_earlier(
+    settings: Settings, earlier: Earlier | None, name: str, contract: str, seed: int
+) -> tuple[Settings, tuple[int, ...]]:
+    """The settings with the evidence of an earlier report, and the seeds of that."""
+    if earlier is None:
+        return settings, ()
+    require_continuable(
+        earlier, name=name, version=_IN_THIS_PROCESS, contracts=(contract,), seed=seed, settings=settings
+    )
+    return replace(settings, continued=earlier.statistics), earlier.seeds
+
+
+def _changed(settings: Settings) -> dict[str, Any]:
+    """The settings that aren't the defaults."""
+    default = as_data(DEFAULTS)
+    return {name: value for name, value in as_data(settings).items() if value != default[name]}
+
+
+def _address(factory: Callable[..., Any]) -> str:
+    """``module:attribute`` of a factory that another process can import, else an empty text."""
+    module, name = getattr(factory, "__module__", "__main__"), getattr(factory, "__qualname__", "")
+    return f"{module}:{name}" if name.isidentifier() and module != "__main__" else ""
+
+
+def raise_unless_holds(report: Report, folder: Path = FOLDER) -> None:
+    """Raise `Refuted` or `Inconclusive` with the complete message, counterexamples saved beside it."""
+    __tracebackhide__ = True
+    if report.verdict is Verdict.HOLDS:
+        return
+    saved = save(report, folder)
+    parts = [report.summary()]
+    for row in report.with_verdict(*FAILED):
+        parts.append(f"\n{row.verdict}: {row.check.id}\n{row.message.rstrip()}")
+        # A factory that only this process knows has no name that a replay could be given.
+        lines = told(saved.get(row.check.id), report.target.typed, report.settings)
+        parts += lines if report.target.typed else lines[:1]
+    parts.append(f"\nrepeat: {report.command}")
+    error = Refuted if report.verdict is Verdict.REFUTED else Inconclusive
+    raise error("\n".join(parts), report)
