@@ -134,8 +134,7 @@ def error_bound(
     check_arguments(
         query, keys, values, scale, window=window, softcap=softcap, alibi_slopes=alibi_slopes, sinks=sinks
     )
-    _check_dtypes(dtype, score_dtype)
-    _check_representable(dtype, query=query, keys=keys, values=values)
+    _check_numbers(dtype, score_dtype, query=query, keys=keys, values=values)
     accumulate, store = ACCUMULATE[dtype], max(ACCUMULATE[dtype], UNIT_ROUNDOFF[score_dtype])
     output, lse = attend(
         query, keys, values, scale, window=window, softcap=softcap, alibi_slopes=alibi_slopes, sinks=sinks
@@ -146,10 +145,17 @@ def error_bound(
     )
     sinks = query.new_full(query.shape[1:2], -math.inf) if sinks is None else sinks
     scores, score_error = _with_sink(scores, sinks), _with_sink(score_error, store * sinks.abs())
-    theta = _exponent_error(scores, score_error + UNDERFLOWS * SMALLEST[score_dtype], accumulate)
+    return _bounds(dtype, values, output, lse, scores, score_error + UNDERFLOWS * SMALLEST[score_dtype])
+
+
+def _bounds(
+    dtype: torch.dtype, values: Tensor, output: Tensor, lse: Tensor, scores: Tensor, score_error: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Steps 2 to 5: the bounds on output and log-sum-exp from the errors of the scores."""
+    theta = _exponent_error(scores, score_error, ACCUMULATE[dtype])
     log_weights, denominator = _weights_and_denominator_error(scores, lse, theta)
     output_bound = _output_bound(dtype, values, output, log_weights, exponent=theta + denominator[..., None])
-    return output_bound, denominator + _lse_rest(lse, scores, accumulate)
+    return output_bound, denominator + _lse_rest(lse, scores, ACCUMULATE[dtype])
 
 
 def _score_error(
@@ -225,7 +231,9 @@ def _check_dtypes(*dtypes: torch.dtype) -> None:
             raise ValueError(f"{dtype} has no error bound; use float16, bfloat16 or float32")
 
 
-def _check_representable(dtype: torch.dtype, **tensors: Tensor) -> None:
+def _check_numbers(dtype: torch.dtype, score_dtype: torch.dtype, **tensors: Tensor) -> None:
+    """Raise `ValueError` unless both dtypes have a bound, and the tensors are exact in ``dtype``."""
+    _check_dtypes(dtype, score_dtype)
     for name, tensor in tensors.items():
         if not torch.equal(tensor.to(dtype).double(), tensor):
             raise ValueError(

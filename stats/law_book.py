@@ -2,14 +2,17 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.verdicts import Evidence
 from tokenlaw.stats.e_values import average_log_e
-from tokenlaw.stats.law_outcome import LawOutcome
+from tokenlaw.stats.law_outcome import Finding, LawOutcome
 from tokenlaw.stats.ledger import Kind, Ledger, Stake
 from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED
+from tokenlaw.stats.places import Place
 from tokenlaw.stats.scenario import Scenario
+from tokenlaw.stats.tree_trial import TREE_NAMES
 from tokenlaw.stats.verifier_checks import BY_ID, PROTOCOL, SEARCHED, TREES, WEIGHTS, WIDE
 
 TRIAL_GATES = (COMPLETED, JOINT, LENGTH, REJECTED, BONUS, DRAFTS)
@@ -22,12 +25,20 @@ class LawBook:
     Parameters
     ----------
     asked : ids of the checks that are claimed, supported and selected.
+    watched : ids of checks of laws that aren't claimed; they get no part of alpha, and no verdict.
     scenarios : of the run; their shares weigh the e-values of a check.
     settings : alpha, and what an earlier run brings along.
     """
 
-    def __init__(self, asked: frozenset[str], scenarios: list[Scenario], settings: Settings) -> None:
+    def __init__(
+        self,
+        asked: frozenset[str],
+        scenarios: list[Scenario],
+        settings: Settings,
+        watched: frozenset[str] = frozenset(),
+    ) -> None:
         self.outcomes = {check: LawOutcome(BY_ID[check]) for check in BY_ID if check in asked}
+        self._watched: dict[str, dict[str, float]] = {check: {} for check in watched & set(TRIAL_GATES)}
         self._earlier = settings.continued or {}
         self._alpha = settings.alpha
         stakes = [
@@ -36,7 +47,7 @@ class LawBook:
             if check in asked
         ]
         self._ledger = Ledger.allot(settings.alpha, stakes) if stakes else None
-        self._shares = {check: _shares(check, scenarios) for check in asked & GATES}
+        self._shares = {check: _shares(check, scenarios) for check in (asked | set(self._watched)) & GATES}
 
     def asks(self, check: str) -> bool:
         """Whether the check is part of the run."""
@@ -57,13 +68,24 @@ class LawBook:
 
     def record(self, check: str, scenario: str, log_e: float) -> None:
         """Write down a scenario's log e-value of a check; scenarios without one count as e = 1."""
-        outcome = self.outcomes[check]
-        outcome.log_es[scenario] = log_e
-        shares = self._shares[check]
-        average = average_log_e([outcome.log_es.get(name, 0.0) for name in shares], list(shares.values()))
+        if check in self._watched:
+            self._watched[check][scenario] = log_e
+        if not self.asks(check):
+            return
+        log_es = self.outcomes[check].log_es
+        log_es[scenario] = log_e
         earlier = float(self._earlier.get(check, {}).get("log_e") or 0.0)
         assert self._ledger is not None
-        self._ledger = self._ledger.record(check, average + earlier)
+        self._ledger = self._ledger.record(check, self._average(check, log_es) + earlier)
+
+    def _average(self, check: str, log_es: Mapping[str, float]) -> float:
+        shares = self._shares[check]
+        return average_log_e([log_es.get(name, 0.0) for name in shares], list(shares.values()))
+
+    def watched(self, check: str) -> float | None:
+        """Log e-value of a check that isn't claimed; None where it wasn't watched."""
+        log_es = self._watched.get(check)
+        return self._average(check, log_es) if log_es else None
 
     def decided(self, scenario: str) -> bool:
         """Whether this scenario alone refutes some check."""
@@ -78,6 +100,11 @@ class LawBook:
         for outcome in self.outcomes.values():
             for event in outcome.check.exercised_by:
                 outcome.exercised[event] += events.get(event, 0)
+
+    def found(self, check: str, weight: float, text: str, place: Place) -> None:
+        """Note what speaks against a check, if it is asked at all."""
+        if self.asks(check):
+            self.outcomes[check].findings.append(Finding(weight, text, replace(place, check=check)))
 
     def crash(self, message: str) -> None:
         """The implementation failed somewhere: what isn't refuted is unknown."""
@@ -106,8 +133,10 @@ class LawBook:
 
 def _shares(check: str, scenarios: list[Scenario]) -> dict[str, float]:
     """Weights of the scenarios that a check is asked in; they sum to one."""
-    if check in (TREES, SEARCHED):
+    if check == SEARCHED:
         return {check: 1.0}
+    if check == TREES:
+        return {name: 1 / len(TREE_NAMES) for name in TREE_NAMES}
     chosen = [
         scenario
         for scenario in scenarios

@@ -8,6 +8,7 @@ from typing import Any
 
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.stats.ledger import Entry, Kind
+from tokenlaw.stats.places import Place
 from tokenlaw.stats.planner import BUDGET_FACTOR, noncentrality
 
 MISS = 1e-3
@@ -19,6 +20,15 @@ LARGEST_LOG = 1e6
 """Stands for infinity in reports: JSON has none."""
 
 
+@dataclass(frozen=True)
+class Finding:
+    """What speaks against a check: how much, in words, and where it can be seen again."""
+
+    weight: float
+    text: str
+    place: Place
+
+
 @dataclass
 class LawOutcome:
     """One check of one run.
@@ -27,7 +37,7 @@ class LawOutcome:
     ----------
     log_es : scenario to log e-value.
     p_values : those of all tests of the check.
-    findings : texts that tell what refutes the check, each with the weight by which it does.
+    findings : what refutes the check, if anything does.
     crashes : tracebacks of the implementation.
     visible : for each law that was tested, the smallest total variation that would have been refuted.
     """
@@ -35,13 +45,12 @@ class LawOutcome:
     check: Check
     log_es: dict[str, float] = field(default_factory=dict)
     p_values: list[float] = field(default_factory=list)
-    findings: list[tuple[float, str]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
     crashes: list[str] = field(default_factory=list)
     exercised: Counter[str] = field(default_factory=Counter)
     visible: list[float] = field(default_factory=list)
     samples: int = 0
     seconds: float = 0.0
-    counterexample: dict[str, Any] | None = None
 
     def evidence(self, entry: Entry | None, refuted: bool, alpha: float) -> Evidence:
         """The row of the report.
@@ -55,7 +64,7 @@ class LawOutcome:
         unexercised = [event for event in self.check.exercised_by if not self.exercised[event]]
         statistics = self._statistics(entry, alpha)
         if refuted:
-            verdict, message = Verdict.REFUTED, "\n".join(self._worst())
+            verdict, message = Verdict.REFUTED, "\n".join(found.text for found in self._worst())
         elif self.crashes:
             verdict, message = Verdict.UNKNOWN, self.crashes[0]
         elif unexercised:
@@ -69,13 +78,13 @@ class LawOutcome:
             self.samples,
             self.seconds,
             message,
-            self.counterexample if refuted else None,
+            self._worst()[0].place.to_data() if refuted and self.findings else None,
             statistics,
         )
 
-    def _worst(self) -> list[str]:
+    def _worst(self) -> list[Finding]:
         """The most telling findings."""
-        return [text for _, text in sorted(self.findings, key=lambda found: -found[0])[:MOST_FINDINGS]]
+        return sorted(self.findings, key=lambda found: -found.weight)[:MOST_FINDINGS]
 
     def _statistics(self, entry: Entry | None, alpha: float) -> dict[str, Any]:
         found: dict[str, Any] = {"samples": self.samples}
@@ -96,9 +105,9 @@ class LawOutcome:
         if max(self.visible) >= 1:
             return f"{self.samples} samples promise to refute nothing (alpha {alpha:.2g})."
         return (
-            f"With {self.samples} samples any law at TV >= {max(self.visible):.2g} from the exact one, in any "
-            f"of {len(self.visible)} kinds of rows, would have been refuted with probability >= {1 - MISS} "
-            f"(alpha {alpha:.2g}); in the best of them from {min(self.visible):.2g} on."
+            f"With {self.samples} samples any law at TV >= {max(self.visible):.2g} from the exact one, in "
+            f"any of {len(self.visible)} kinds of rows, would have been refuted with probability >= "
+            f"{1 - MISS} (alpha {alpha:.2g}); in the best of them from {min(self.visible):.2g} on."
         )
 
 

@@ -106,13 +106,16 @@ class KindMeasures:
     Attributes
     ----------
     measures : check id to what judges it.
-    impossible : cells of outcomes that can't happen under the claim.
-    doubtful : cells that rounding in float32 may reach, and the mass that it may give them in all.
+    impossible : check id to the cells of outcomes that can't happen under its law.
+    supported : the check whose impossible outcomes the claim rules out.
+    doubtful : cells that rounding in float32 may reach under the claim.
+    doubtful_mass : the mass that rounding may give them in all.
     """
 
     laws: KindLaws
     measures: Mapping[str, Measure]
-    impossible: Bool[np.ndarray, "*cells"]
+    impossible: Mapping[str, Bool[np.ndarray, "*cells"]]
+    supported: str
     doubtful: Bool[np.ndarray, "*cells"]
     doubtful_mass: float
 
@@ -146,22 +149,30 @@ _COUNTED = {
 }
 
 
+def normalised(masses: Array) -> Array:
+    """The masses over their sum."""
+    return masses / masses.sum()
+
+
 def measures_of(laws: KindLaws, claims: str, *, own_drafter: bool) -> KindMeasures:
-    """All measures of a kind that a claim gives rise to."""
-    exact = completed(laws)
-    found: dict[str, Measure] = {COMPLETED: PoissonMeasure(exact)}
-    impossible = _impossible_tokens(laws)
-    doubtful, rounding = np.zeros_like(impossible), 0.0
-    if claims == TEXTBOOK:
-        joint, extra = chain_joint(laws)
+    """All measures of a kind: what is claimed, and the textbook's law where less is claimed."""
+    found: dict[str, Measure] = {COMPLETED: PoissonMeasure(completed(laws))}
+    impossible = {COMPLETED: _impossible_tokens(laws)}
+    doubtful, mass = np.zeros_like(impossible[COMPLETED]), 0.0
+    if claims == BLOCK:
+        if laws.vocabulary**laws.length <= _MOST_BLOCKS:
+            found[JOINT] = PoissonMeasure(block_joint(laws))
+    else:
+        joint, rounding = chain_joint(laws)
         found |= _textbook(laws, joint)
-        impossible = (joint == 0) & (extra == 0)
-        doubtful, rounding = extra > 0, float(extra.sum())
-    elif claims == BLOCK and laws.vocabulary**laws.length <= _MOST_BLOCKS:
-        found[JOINT] = PoissonMeasure(block_joint(laws))
+        impossible[JOINT] = (joint == 0) & (rounding == 0)
+        doubtful, mass = rounding > 0, float(rounding.sum())
     if own_drafter and laws.length:
         found[DRAFTS] = PoissonMeasure(_draft_law(laws))
-    return KindMeasures(laws, found, impossible, doubtful, rounding)
+    supported = JOINT if claims == TEXTBOOK else COMPLETED
+    if supported == COMPLETED:
+        doubtful, mass = np.zeros_like(doubtful), 0.0
+    return KindMeasures(laws, found, impossible, supported, doubtful, mass)
 
 
 _MOST_BLOCKS = 64

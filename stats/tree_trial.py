@@ -4,7 +4,6 @@ Whatever the rule, its completed law must be target-only; so one check serves al
 with siblings drawn with and without replacement, and with the most probable tokens of a draft as candidates.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +38,10 @@ SHAPES: dict[str, tuple[int, ...]] = {
 DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST = "with replacement", "without replacement", "likeliest candidates"
 WAYS = (DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST)
 
+_TREES = {f"{shape}, {way}": (shape, way) for shape in SHAPES for way in WAYS}
+TREE_NAMES = tuple(_TREES)
+"""Every shape, drawn in every way."""
+
 VOCABULARY = 5
 
 
@@ -68,14 +71,14 @@ class TreeTrial:
     Parameters
     ----------
     verifier : with ``verify_tree``.
-    shape, way : names, see `SHAPES` and `WAYS`.
+    name : one of `TREE_NAMES`.
     seed, device : of the run.
     """
 
-    def __init__(self, verifier: Any, shape: str, way: str, *, seed: int, device: str) -> None:
-        self._verifier, self._parents, self._way = verifier, SHAPES[shape], way
-        self.name = f"{shape}, {way}"
-        self._seed = seed
+    def __init__(self, verifier: Any, name: str, *, seed: int, device: str) -> None:
+        shape, self._way = _TREES[name]
+        self._verifier, self._parents = verifier, SHAPES[shape]
+        self.name, self._seed = name, seed
         self._depths = node_depths(self._parents)
         depth = max(self._depths)
         scenario = make_scenario(
@@ -188,10 +191,3 @@ def node_depths(parents: tuple[int, ...]) -> list[int]:
     for parent in parents:
         depths.append(1 if parent == ROOT else depths[parent] + 1)
     return depths
-
-
-def tree_trials(verifier: Any, *, seed: int, device: str) -> Iterator[TreeTrial]:
-    """Every shape, drawn in every way."""
-    for shape in SHAPES:
-        for way in WAYS:
-            yield TreeTrial(verifier, shape, way, seed=seed, device=device)

@@ -12,10 +12,11 @@ from tokenlaw.spec.philox import derived_key
 from tokenlaw.stats.chain_laws import KindLaws, emitted_lengths
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.e_values import average_log_e, product_log_e
-from tokenlaw.stats.measures import JOINT, KindMeasures, Seen, measures_of
+from tokenlaw.stats.measures import COMPLETED, JOINT, KindMeasures, Seen, measures_of, normalised
 from tokenlaw.stats.neighbours import Neighbours
 from tokenlaw.stats.scenario import Scenario, Tables
 from tokenlaw.stats.tally import JointTally, complete, of_kind
+from tokenlaw.stats.tolerant import tolerant_log_e
 
 FIRST_LOOK = 8_000
 """Samples before the first look at a scenario; there is another one whenever four times as many are there."""
@@ -37,10 +38,32 @@ class KindResult:
     seen: Seen | None = None
     log_es: dict[str, float] = field(default_factory=dict)
 
+    def judge(self, tolerance: float) -> None:
+        """Work out the log e-values of the counts so far."""
+        seen, measures = self.seen, self.measures
+        assert seen is not None
+        if tolerance:
+            self.log_es = {
+                check: tolerant_log_e(
+                    measures.counts(check, seen).ravel(),
+                    normalised(measures.measures[check].law.ravel()),
+                    tolerance,
+                    expected_total=seen.expected,
+                )
+                for check in (COMPLETED, JOINT)
+                if check in measures.measures
+            }
+            return
+        self.log_es = {check: measures.log_e(check, seen) for check in measures.measures}
+        for check, cells in measures.impossible.items():
+            if seen.outcomes[cells].any():
+                self.log_es[check] = math.inf
+
     def impossible(self) -> list[tuple[int, ...]]:
         """Outcomes that were seen and can't happen, as tuples of tokens, most frequent first."""
         assert self.seen is not None
-        cells = np.argwhere(self.measures.impossible & (self.seen.outcomes > 0))
+        impossible = self.measures.impossible[self.measures.supported]
+        cells = np.argwhere(impossible & (self.seen.outcomes > 0))
         ordered = sorted(cells.tolist(), key=lambda cell: -int(self.seen.outcomes[tuple(cell)]))
         return [tuple(index - 1 for index in cell if index) for cell in ordered]
 
@@ -59,10 +82,20 @@ class Trial:
     verifier : a `tokenlaw.spec.generation_contracts.Verifier`.
     claims : what it is held to.
     seed, device : of the run.
+    tolerance : total variation up to which a law may differ.
     """
 
-    def __init__(self, verifier: Any, scenario: Scenario, *, claims: str, seed: int, device: str) -> None:
-        self.scenario, self._seed = scenario, seed
+    def __init__(
+        self,
+        verifier: Any,
+        scenario: Scenario,
+        *,
+        claims: str,
+        seed: int,
+        device: str,
+        tolerance: float = 0.0,
+    ) -> None:
+        self.scenario, self._seed, self.tolerance = scenario, seed, tolerance
         self.tables = Tables.of(scenario, device)
         self._driver = Driver(verifier, self.tables, seed)
         self._tally = JointTally(self.tables, seed)
@@ -115,11 +148,7 @@ class Trial:
                 _first_drafts(drafts[index], length) if self.scenario.own_drafter else drafts[index],
                 self.expected / len(self.kinds),
             )
-            result.log_es = {
-                check: result.measures.log_e(check, result.seen) for check in result.measures.measures
-            }
-            if any(result.impossible()):
-                result.log_es[_claimed(result)] = math.inf
+            result.judge(self.tolerance)
 
     def log_e(self, check: str) -> float | None:
         """Log e-value of a check over all kinds that it is asked of: half average, half product."""
@@ -142,11 +171,6 @@ class Trial:
                 events["rejections at the last draft"] += int(outcomes[lengths == length].sum())
             events["own drafts"] += int(result.seen.drafts.sum()) if self.scenario.own_drafter else 0
         return events
-
-
-def _claimed(result: KindResult) -> str:
-    """The check that an impossible outcome refutes beside the support."""
-    return JOINT if JOINT in result.measures.measures else "law/completed"
 
 
 def _first_drafts(counts: np.ndarray, length: int) -> np.ndarray:

@@ -39,6 +39,9 @@ CLAIMED_BY = {
 }
 """Which claims of a verifier each check is part of; what isn't claimed can't be refuted."""
 
+TOLERANT = frozenset({PROTOCOL, REPLAY, ROW_SEEDS, COMPLETED, JOINT, CHI_SQUARE})
+"""Checks that can be asked with a tolerance."""
+
 WEIGHTS = {
     COMPLETED: 6.0,
     JOINT: 6.0,

@@ -1,16 +1,20 @@
 """The suite of the verifier contract."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 from tokenlaw.spec.capabilities import effective_capabilities, needed
-from tokenlaw.spec.contracts import VERIFIER, Implementation
+from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
 from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.spec.verifiers import build_verifier, claim_of
 from tokenlaw.stats.law_book import LawBook
+from tokenlaw.stats.law_outcome import finite
+from tokenlaw.stats.places import place_of
 from tokenlaw.stats.scenarios import scenarios
-from tokenlaw.stats.verifier_checks import CLAIMED_BY, VERIFIER_CHECKS
+from tokenlaw.stats.tree_trial import TREE_NAMES
+from tokenlaw.stats.verifier_checks import BY_ID, CLAIMED_BY, TOLERANT, VERIFIER_CHECKS
 from tokenlaw.stats.verifier_run import VerifierRun
 
 
@@ -31,35 +35,86 @@ class VerifierSuite:
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Try the scenarios of the seed within the budget."""
-        verifier = build_verifier(implementation)
-        capabilities = effective_capabilities(implementation, VERIFIER, verifier)
-        claims = settings.claims or claim_of(verifier, implementation.name)
-        chosen = [check for check in self.checks if check.id in selected]
-        asked = frozenset(
-            check.id for check in chosen if claims in CLAIMED_BY[check.id] and check.needs <= capabilities
-        )
-        tried = scenarios(seed, own_drafter="draft" in capabilities, seeded="row-seeds" in capabilities)
-        book = LawBook(asked, tried, settings)
-        if asked:
-            run = VerifierRun(
-                verifier,
-                claims=claims,
-                book=book,
-                seed=seed,
-                settings=settings,
-                budget=settings.budget or profile.requests,
-                progress=progress,
-            )
-            run.run(tried)
+        asked = _Asked(implementation, settings, selected)
+        tried = scenarios(seed, own_drafter=asked.draws, seeded=asked.seeds)
+        book = LawBook(asked.checks, tried, settings, frozenset() if settings.tolerance else selected)
+        if asked.checks:
+            budget = settings.budget or profile.requests
+            asked.start(book, seed, budget, progress).run(tried)
         found = {row.check.id: row for row in book.evidence()}
-        return [found.get(check.id) or _not_asked(check, claims, capabilities) for check in chosen]
+        chosen = [check for check in self.checks if check.id in selected]
+        return [found.get(check.id) or asked.refusal(check, book) for check in chosen]
 
     def replay(self, implementation: Implementation, counterexample: Mapping[str, Any]) -> list[Evidence]:
-        """Run the scenario of a counterexample again."""
-        raise NotImplementedError
+        """Run the scenario of a counterexample again, with the same random numbers, for its check alone.
+
+        Raises
+        ------
+        ContractError
+            The data isn't a counterexample of this contract, or the target can't be asked the same.
+        """
+        place = place_of(counterexample)
+        settings = Settings(claims=place.claims, tolerance=place.tolerance)
+        asked = _Asked(implementation, settings, frozenset({place.check}))
+        if not asked.checks:
+            raise ContractError(f"{implementation.name}: {place.check} is {asked.reason(BY_ID[place.check])}")
+        everything = scenarios(place.seed, own_drafter=asked.draws, seeded=asked.seeds)
+        tried = {scenario.name: scenario for scenario in everything}
+        if place.scenario not in tried and place.scenario not in TREE_NAMES:
+            raise ContractError(f"there is no scenario {place.scenario!r} for {implementation.name}")
+        book = LawBook(asked.checks, everything, settings)
+        run = asked.start(book, place.seed, place.requests, lambda *_: None)
+        if place.scenario in TREE_NAMES:
+            run.tree(place.scenario, place.requests)
+        elif place.requests:
+            run.scenario(tried[place.scenario], place.requests)
+        else:
+            run.small(tried[place.scenario])
+        run.end()
+        return book.evidence()
 
 
-def _not_asked(check: Check, claims: str, capabilities: frozenset[str]) -> Evidence:
-    missing = check.needs - capabilities
-    reason = needed(VERIFIER, missing) if missing else f"not part of the claim {claims!r}"
-    return Evidence(check, Verdict.NOT_SUPPORTED, message=reason)
+class _Asked:
+    """The verifier of an implementation, what it is held to, and the checks that this gives rise to."""
+
+    def __init__(self, implementation: Implementation, settings: Settings, selected: frozenset[str]) -> None:
+        self._verifier = build_verifier(implementation)
+        self._capabilities = effective_capabilities(implementation, VERIFIER, self._verifier)
+        self._settings = settings
+        self._claims = settings.claims or claim_of(self._verifier, implementation.name)
+        self.draws = "draft" in self._capabilities
+        self.seeds = "row-seeds" in self._capabilities
+        self.checks = frozenset(
+            check.id for check in VERIFIER_CHECKS if check.id in selected and not self.reason(check)
+        )
+
+    def reason(self, check: Check) -> str:
+        """Why a check isn't asked; empty if it is."""
+        missing = check.needs - self._capabilities
+        if missing:
+            return needed(VERIFIER, missing)
+        if self._claims not in CLAIMED_BY[check.id]:
+            return f"not part of the claim {self._claims!r}"
+        if self._settings.tolerance and check.id not in TOLERANT:
+            return "not asked with a tolerance"
+        return ""
+
+    def refusal(self, check: Check, book: LawBook) -> Evidence:
+        """The row of a check that isn't asked; what isn't claimed may still have been watched."""
+        message, log_e = self.reason(check), book.watched(check.id)
+        if log_e is not None:
+            outcome = "it would be refuted" if log_e >= -math.log(self._settings.alpha) else "it stands"
+            message += f"; {outcome} (log10 e = {finite(log_e) / math.log(10):.1f})"
+        return Evidence(check, Verdict.NOT_SUPPORTED, message=message)
+
+    def start(self, book: LawBook, seed: int, budget: int, progress: Progress) -> VerifierRun:
+        """A run that writes into the book."""
+        return VerifierRun(
+            self._verifier,
+            claims=self._claims,
+            book=book,
+            seed=seed,
+            settings=self._settings,
+            budget=budget,
+            progress=progress,
+        )

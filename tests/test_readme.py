@@ -1,5 +1,6 @@
 """The README's code blocks, run as a reader would run them; ``make`` itself is run by .ci/run."""
 
+import json
 import os
 import re
 import subprocess
@@ -33,7 +34,7 @@ def test_there_are_blocks_of_every_kind() -> None:
 
 
 def test_the_python_block_prints_what_the_readme_shows(tmp_path: Path) -> None:
-    program, _ = blocks("python")
+    program, *_ = blocks("python")
     (shown,) = blocks("text")
     done = run([sys.executable, "-P", "-c", program], tmp_path)
     assert done.returncode == 0, done.stderr
@@ -41,10 +42,21 @@ def test_the_python_block_prints_what_the_readme_shows(tmp_path: Path) -> None:
 
 
 def test_the_other_python_block_runs(tmp_path: Path) -> None:
-    _, program = blocks("python")
+    _, program, _ = blocks("python")
     done = run([sys.executable, "-P", "-c", program], tmp_path)
     assert done.returncode == 0, done.stderr
     assert ": holds (" in done.stdout
+
+
+def test_the_engine_of_the_readme_can_be_audited(tmp_path: Path) -> None:
+    *_, engine = blocks("python")
+    (tmp_path / "engine.py").write_text(engine)
+    command = ["tokenlaw", "audit", "engine:ENGINE", "--only", "*/[c-e]*", "--json", "-"]
+    done = run(command, tmp_path)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["target"]["contracts"] == ["kv-store", "paged-attention"]
+    assert "my-engine 1.2.0: holds" in done.stderr
 
 
 @pytest.mark.parametrize("script", blocks("sh"))

@@ -1,6 +1,7 @@
 """Batched laws are those of the scalar rules, row by row."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -141,18 +142,10 @@ def test_logits_are_left_alone() -> None:
         ({"min_p": 0.4}, [0.0, 0.5, 0.5, 0.0]),
     ],
 )
-def test_edges(change: dict[str, float], expected: list[float]) -> None:
+def test_edges(change: dict[str, Any], expected: list[float]) -> None:
     """On the law (1, 3, 3, 1) / 8, which floats hold exactly."""
-    row = Row(
-        **{
-            "logits": [np.log([1.0, 3.0, 3.0, 1.0]).tolist()],
-            "temperature": 1.0,
-            "top_k": OFF_TOP_K,
-            "top_p": OFF_TOP_P,
-            "min_p": OFF_MIN_P,
-            **change,
-        }
-    )
+    logits = [np.log([1.0, 3.0, 3.0, 1.0]).tolist()]
+    row = replace(Row(logits, 1.0, OFF_TOP_K, OFF_TOP_P, OFF_MIN_P), **change)
     torch.testing.assert_close(batched([row])[0, 0].tolist(), expected, rtol=1e-15, atol=0)
 
 

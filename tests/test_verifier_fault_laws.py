@@ -11,7 +11,7 @@ from scipy import stats
 from torch import Tensor
 
 from support.step_situations import SEED, random_laws
-from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS, ChainVerifier, TreeVerifier
+from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS, ChainVerifier, Innocent, TreeVerifier
 from tokenlaw.spec.generation_contracts import NO_TOKEN, TreeBatch, VerifyBatch, as_logits
 from tokenlaw.spec.models import TableModel
 from tokenlaw.spec.row_laws import RowParameters
@@ -74,6 +74,31 @@ def model_rows(model: TableModel[float], drafts: list[Tensor], rows: int) -> Ten
     return torch.stack([laws[index] for index in last], dim=1).log()
 
 
+TARGET = table((3, 2, 1), (1, 2, 3), (2, 5, 1), (1, 1, 4))
+DRAFT = table((1, 2, 2), (1, 3, 2), (1, 1, 4), (3, 2, 1))
+DRAFTS = 2
+
+
+def steps(verifier: Any, rows: int, seeded: bool = False) -> Tensor:
+    """Emitted tokens of one call with many rows, whose drafts come from the verifier's own drafter."""
+    params = RowParameters.default(rows)
+    if seeded:
+        params = replace(params, seeds=torch.arange(rows))
+    drafts: list[Tensor] = []
+    for place in range(DRAFTS):
+        logits = model_rows(DRAFT, drafts, rows)[:, -1]
+        drafts.append(verifier.draft(logits, params, position=place, seed=SEED))
+    batch = VerifyBatch(
+        torch.stack(drafts, dim=1),
+        torch.full((rows,), DRAFTS),
+        model_rows(TARGET, drafts, rows),
+        model_rows(DRAFT, drafts[:-1], rows),
+        params,
+    )
+    emitted: Tensor = verifier.verify(batch, seed=SEED)
+    return emitted
+
+
 EXACT = {
     "base": (ChainVerifier, False, True),
     "base, seeded rows": (ChainVerifier, True, True),
@@ -88,35 +113,24 @@ EXACT = {
 def test_base_is_exact(make: Make, seeded: bool, exact: bool) -> None:
     """Joint law of accepted length and tokens against the spec; own drafter, laws that depend on the context.
 
-    False alarms: 1e-9 a case. The faults move more than 2 % of 200,000 steps over fewer than 40 outcomes: a
-    non-centrality above 4 * .02^2 * 200,000 = 320, of which 120 are seen with probability .999.
+    False alarms: 1e-9 a case. The faults move more than 2 % of 100,000 steps over fewer than 40 outcomes: a
+    non-centrality above 4 * .02^2 * 100,000 = 160, of which 120 are seen with probability .999.
     """
-    rows, drafts_per_row = 200_000, 2
-    target, draft = (
-        table((3, 2, 1), (1, 2, 3), (2, 5, 1), (1, 1, 4)),
-        table((1, 2, 2), (1, 3, 2), (1, 1, 4), (3, 2, 1)),
-    )
-    params, verifier = RowParameters.default(rows), make()
-    if seeded:
-        params = replace(params, seeds=torch.arange(rows))
-    drafts: list[Tensor] = []
-    for place in range(drafts_per_row):
-        logits = model_rows(draft, drafts, rows)[:, -1]
-        drafts.append(verifier.draft(logits, params, position=place, seed=SEED))
-    batch = VerifyBatch(
-        torch.stack(drafts, dim=1),
-        torch.full((rows,), drafts_per_row),
-        model_rows(target, drafts, rows),
-        model_rows(draft, drafts[:-1], rows),
-        params,
-    )
-    counts = Counter(map(tuple, verifier.verify(batch, seed=SEED).tolist()))
-    law = step_law(chain_verification, target=target, draft=draft, prompt=(), draft_length=drafts_per_row)
+    law = step_law(chain_verification, target=TARGET, draft=DRAFT, prompt=(), draft_length=DRAFTS)
     padded = {
-        outcome.tokens + (NO_TOKEN,) * (drafts_per_row - outcome.accepted): float(probability)
+        outcome.tokens + (NO_TOKEN,) * (DRAFTS - outcome.accepted): float(probability)
         for outcome, probability in law.items()
     }
-    assert (chi_square_p(counts, padded) > 1e-9) == exact
+    emitted = steps(make(), rows=100_000, seeded=seeded)
+    assert (chi_square_p(Counter(map(tuple, emitted.tolist())), padded) > 1e-9) == exact
+
+
+@pytest.mark.parametrize("innocent", INNOCENTS.values(), ids=INNOCENTS)
+def test_first_token_of_innocents(innocent: Innocent) -> None:
+    """First token of 50,000 steps with sampled drafts against the target law; 1e-9 false alarms a case."""
+    emitted = steps(innocent.make(), rows=50_000)
+    counts = Counter((token,) for token in emitted[:, 0].tolist())
+    assert chi_square_p(counts, {(token,): TARGET(())[token] for token in range(3)}) > 1e-9
 
 
 def tree_tokens(verifier: TreeVerifier, kind: str, rows: int) -> tuple[Tensor, dict[tuple[int, ...], float]]:

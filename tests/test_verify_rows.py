@@ -39,8 +39,8 @@ def test_rows_reach_the_function_as_the_contract_means_them(
 ) -> None:
     """Ragged, greedy and truncated rows, 12,000 in all; the wrong step shows that the comparison can fail.
 
-    False alarm: below 7e-6, for a threshold of 1e-6. Power: the wrong step accepts twice as often; 1,700 rows see
-    it with probability above 0.999.
+    False alarm: below 7e-6, for a threshold of 1e-6. Power: the wrong step accepts twice as often; 1,700 rows
+    see it with probability above 0.999.
     """
     batch = batch_of(REQUESTS, 12_000, drawn_from_laws(3))
     p_value = smallest_p_value(RowByRow(step), chain_verification, batch, seed=5)

@@ -1,8 +1,9 @@
 """economize: its ``rejection`` verifier, for chains and for trees.
 
-The verifier takes logits and a selector that makes probabilities of them; it gets logarithms of the probabilities
-after the sampling parameters, and the selector that samples them as they are. The selector's generator, seeded by
-the call's seed, draws everything. Ragged lengths, rows without drafts, and drafts that weren't drawn are its own.
+The verifier takes logits and a selector that makes probabilities of them; it gets logarithms of the
+probabilities after the sampling parameters, and the selector that samples them as they are. The selector's
+generator, seeded by the call's seed, draws everything. Ragged lengths, rows without drafts, and drafts that
+weren't drawn are its own.
 """
 
 from typing import Any
@@ -63,10 +64,10 @@ class RejectionVerifier:
 
 
 def child_laws(batch: TreeBatch) -> Tensor | None:
-    """Law that each node was drawn from, float32 ``[B, N, V]``: without replacement, less its earlier siblings."""
+    """Law that each node was drawn from, float32 ``[B, N, V]``; without replacement, less earlier ones."""
     if batch.draft_probs is None:
         return None
-    laws = batch.draft_probs[:, [parent + 1 for parent in batch.parents]].clone()
+    laws: Tensor = batch.draft_probs[:, [parent + 1 for parent in batch.parents]].clone()
     if not batch.replacement:
         for node, parent in enumerate(batch.parents):
             for sibling in range(node):

@@ -1,8 +1,8 @@
 """flashspec: ``rejection_step`` for sampled drafts, ``rejection_step_onehot`` for those that weren't drawn.
 
-Both take batches of log-probabilities and a generator. ``rejection_step`` knows one draft length for the whole
-batch, so rows are grouped by theirs; ``rejection_step_onehot`` takes ragged lengths, and a row without drafts goes
-to it in every case, as its documentation says.
+Both take batches of log-probabilities and a generator. ``rejection_step`` knows one draft length for the
+whole batch, so rows are grouped by theirs; ``rejection_step_onehot`` takes ragged lengths, and a row without
+drafts goes to it in every case, as its documentation says.
 """
 
 from typing import Any

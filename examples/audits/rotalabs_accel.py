@@ -1,9 +1,10 @@
 """rotalabs-accel: its rejection sampling of one draft, and its whole verification step.
 
-``rejection_sample`` judges one draft. `IMPLEMENTATION` calls it in a loop that stops at the first rejection, as
-its documentation says, and draws the token after the last draft with the package's ``sample_from_logits``.
-``verify_tokens`` is the package's own loop around a target model; `VERIFY_TOKENS` gives it a model that returns
-the logits of the batch. Both take probabilities only of the drafted tokens, so the draft's law is not asked for.
+``rejection_sample`` judges one draft. `IMPLEMENTATION` calls it in a loop that stops at the first rejection,
+as its documentation says, and draws the token after the last draft with the package's ``sample_from_logits``.
+``verify_tokens`` is the package's own loop around a target model; `VERIFY_TOKENS` gives it a model that
+returns the logits of the batch. Both take probabilities only of the drafted tokens, so the draft's law is not
+asked for.
 """
 
 from collections.abc import Sequence

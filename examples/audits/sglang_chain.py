@@ -1,26 +1,25 @@
 """SGLang: ``chain_speculative_sampling_triton``, with the textbook rule and with block verification.
 
-The kernel takes probabilities of drafts and target and all the uniform numbers that it needs: those that decide about
-acceptance, and one for the token that follows. Without a GPU it runs in Triton's interpreter: some tens of rows a
-second, so drafts and numbers are better given than sampled (capability ``uniforms``). Its file needs nothing of SGLang but
-itself; it is loaded alone, since the package around it wants a server's worth of others.
+The kernel takes probabilities of drafts and target and all the uniform numbers that it needs: those that
+decide about acceptance, and one for the token that follows. Without a GPU it runs in Triton's interpreter:
+some tens of rows a second, so drafts and numbers are better given than sampled (capability ``uniforms``). Its
+file needs nothing of SGLang but itself; it is loaded alone, since the package around it wants a server's
+worth of others.
 
-All rows of a launch have one number of drafts, so rows are grouped by theirs. The probability that drafts which weren't
-drawn had is one.
+All rows of a launch have one number of drafts, so rows are grouped by theirs. The probability that drafts
+which weren't drawn had is one.
 """
 
 import os
-from importlib.metadata import PackageNotFoundError, distribution
-from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from examples.audits.packages import installed_version, package_module
+from examples.audits.packages import installed_version, package_file, package_module
 from tokenlaw.impl.adapters.verify_rows import draft_laws
-from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
+from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import BLOCK, NO_TOKEN, TEXTBOOK, VerifyBatch
 
 PACKAGE = "sglang"
@@ -28,7 +27,9 @@ FILE = "sglang/kernels/ops/speculative/reject_sampling.py"
 
 
 class ChainVerifier:
-    """A `Verifier` around the kernel. Capability ``uniforms``: numbers are rounded to float32, as SGLang draws them.
+    """A `Verifier` around the kernel. Capability ``uniforms``.
+
+    Numbers are rounded to float32, as SGLang draws them.
 
     Parameters
     ----------
@@ -99,18 +100,7 @@ def _kernel() -> Any:
     if not torch.cuda.is_available():
         os.environ.setdefault("TRITON_INTERPRET", "1")  # read when the kernel is decorated
     package_module("triton", PACKAGE)
-    try:
-        path = distribution(PACKAGE).locate_file(FILE)
-    except PackageNotFoundError as error:
-        raise ContractError(
-            f"{PACKAGE} isn't installed; examples/audits/README.md says how to set up its environment"
-        ) from error
-    spec = spec_from_file_location("sglang_reject_sampling", str(path))
-    if spec is None or spec.loader is None:
-        raise ContractError(f"{PACKAGE}: {path} can't be loaded; this adapter was written for version 0.5.23")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.chain_speculative_sampling_triton
+    return package_file(FILE, PACKAGE).chain_speculative_sampling_triton
 
 
 def _block() -> ChainVerifier:

@@ -1,12 +1,14 @@
 """speculative-decoding: one round of ``speculative_decoding(net, small_net, prompt, ...)``.
 
-The function is a whole loop that drafts for itself. Here both networks return the logits of the batch, the drafts of
-the batch take the place of its own (its drawing function is exchanged for the time of the call), and the loop is
-left when its second round asks the small network: what it holds then is what the first round emitted. Everything
-between, with acceptance, recovery, bonus and the alignment of ragged rows, is the package's own code.
+The function is a whole loop that drafts for itself. Here both networks return the logits of the batch, the
+drafts of the batch take the place of its own (its drawing function is exchanged for the time of the call),
+and the loop is left when its second round asks the small network: what it holds then is what the first round
+emitted. Everything between, with acceptance, recovery, bonus and the alignment of ragged rows, is the
+package's own code.
 
-All rows of a call have one draft length, so rows are grouped by theirs. A row without drafts is not expressible. What
-the loop does with its networks and caches (masks of padding, positions) is outside this contract: the networks here
+All rows of a call have one draft length, so rows are grouped by theirs. The loop can't run without drafts; a
+row without any is one step without speculation, and goes to the package's ``base_decoding``. What the loop
+does with its networks and caches (masks of padding, positions) is outside this contract: the networks here
 don't look at them.
 """
 
@@ -35,7 +37,8 @@ class OneRound:
 
     Parameters
     ----------
-    drafts : int64 ``[B, K]``. target, draft : float32 ``[B, K + 1, V]`` and ``[B, K, V]``, logarithms of laws.
+    drafts : int64 ``[B, K]``.
+    target, draft : logarithms of laws, float32 ``[B, K + 1, V]`` and ``[B, K, V]``.
     """
 
     def __init__(self, drafts: Tensor, target: Tensor, draft: Tensor) -> None:
@@ -69,8 +72,6 @@ class LoopVerifier:
 
     def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
         """Emitted tokens; see `Verifier.verify`."""
-        if bool((batch.num_draft_tokens == 0).any()):
-            raise ValueError("speculative-decoding: the loop needs at least one draft in every row")
         emitted = torch.full(batch.target_logits.shape[:2], NO_TOKEN, device=batch.draft_tokens.device)
         target, draft = batch.target_probs.float().log(), draft_laws(batch).float().log()
         with seeded(seed, batch.draft_tokens.device):
@@ -79,10 +80,19 @@ class LoopVerifier:
                 one_round = OneRound(
                     batch.draft_tokens[rows, :length], target[rows, : length + 1], draft[rows, :length]
                 )
-                emitted[rows, : length + 1] = self._run(one_round, len(rows), length)
+                run = self._round if length else self._plain
+                emitted[rows, : length + 1] = run(one_round, len(rows), length)
         return emitted
 
-    def _run(self, one_round: OneRound, rows: int, length: int) -> Tensor:
+    def _plain(self, one_round: OneRound, rows: int, _length: int) -> Tensor:
+        """One token of every row, ``[rows, 1]``, without speculation."""
+        prompt = torch.zeros(rows, 1, dtype=torch.int64)
+        tokens: Tensor = self._module.base_decoding(
+            one_round.net, prompt, 2, temperature=1.0, filter_thres=0.0
+        )
+        return tokens
+
+    def _round(self, one_round: OneRound, rows: int, length: int) -> Tensor:
         """Emitted tokens ``[rows, length + 1]`` of one round after a prompt of one token."""
         prompt = torch.zeros(rows, 1, dtype=torch.int64)
         with patch.object(self._module, "gumbel_sample", one_round.gumbel_sample):

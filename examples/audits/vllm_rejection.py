@@ -1,12 +1,13 @@
 """vLLM, on a CPU: the rejection sampler at two levels.
 
 `FORWARD` is ``RejectionSampler.forward``: it gets raw logits and applies temperature, top-k and top-p itself.
-`LOWER` is the function ``rejection_sample`` below it, which gets logits after the sampling parameters; the bonus
-tokens, which it expects ready-made, are drawn by vLLM's ``Sampler`` from the same kind of logits.
+`LOWER` is the function ``rejection_sample`` below it, which gets logits after the sampling parameters; the
+bonus tokens, which it expects ready-made, are drawn by vLLM's ``Sampler`` from the same kind of logits.
 
-The metadata is built as the model runner builds it: one logits row for each draft and one more for each request.
-``SpecDecodeMetadata.make_dummy`` won't do, its indices into the logits are all zero. A batch without any draft goes to
-the ``Sampler`` alone, as in the model runner. Seeds of rows become generators. ``forward`` has no min-p.
+The metadata is built as the model runner builds it: one logits row for each draft and one more for each
+request. ``SpecDecodeMetadata.make_dummy`` won't do, its indices into the logits are all zero. A batch without
+any draft goes to the ``Sampler`` alone, as in the model runner. Seeds of rows become generators. ``forward``
+has no min-p.
 """
 
 from collections.abc import Callable
@@ -75,9 +76,7 @@ class SamplerVerifier:
 
     def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
         """Emitted tokens; see `Verifier.verify`."""
-        flat = FlatBatch(
-            batch, self.logits(batch), self._modules["spec_decode.metadata"].SpecDecodeMetadata
-        )
+        flat = FlatBatch(batch, self.logits(batch), self._modules["spec_decode.metadata"].SpecDecodeMetadata)
         wanted = self._sampling_metadata(self.parameters(batch), batch.shape[2])
         with seeded(seed, batch.draft_tokens.device):
             if any(flat.lengths):
@@ -179,9 +178,7 @@ class LowerVerifier(SamplerVerifier):
 def _generators(params: RowParameters) -> dict[int, torch.Generator]:
     """A generator for every row that has a seed of its own."""
     seeds = [] if params.seeds is None else params.seeds.tolist()
-    return {
-        row: torch.Generator().manual_seed(seed) for row, seed in enumerate(seeds) if seed != UNSEEDED
-    }
+    return {row: torch.Generator().manual_seed(seed) for row, seed in enumerate(seeds) if seed != UNSEEDED}
 
 
 def _load_kernels() -> None:

@@ -46,7 +46,8 @@ def _function() -> Callable[..., tuple[torch.Tensor, torch.Tensor]]:
         found: Any = import_module("transformers.generation.utils")._speculative_sampling
     except ModuleNotFoundError as error:
         raise ContractError(
-            f"transformers-speculative-sampling: {error}; install it with: pip install 'tokenlaw[transformers]'"
+            f"transformers-speculative-sampling: {error}; "
+            "install it with: pip install 'tokenlaw[transformers]'"
         ) from error
     except AttributeError as error:
         raise ContractError(
@@ -68,6 +69,6 @@ IMPLEMENTATION = Implementation(
     version=_version(),
     factories={VERIFIER: speculative_sampling_verifier},
     capabilities={VERIFIER: frozenset()},
-    summary="transformers.generation.utils._speculative_sampling: one row a call, torch's global random numbers",
+    summary="transformers.generation.utils._speculative_sampling: one row a call, torch's global numbers",
 )
 """Contract ``verifier``; needs the extra ``transformers``."""

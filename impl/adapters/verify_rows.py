@@ -77,7 +77,7 @@ def draft_laws(batch: VerifyBatch) -> Float64[Tensor, "batch drafts vocabulary"]
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Seed torch's global random numbers (CPU, and the device if it is another one); restore them afterwards."""
+    """Seed torch's global random numbers, of the CPU and of the device; restore them afterwards."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed % 2**63)

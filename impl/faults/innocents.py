@@ -63,7 +63,10 @@ _ROWS: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
     ("residual_in_place", "NJUNLP/MCSD 5; TorchCode 16", "nothing reads the law again", ResidualInPlace),
     ("top_k_tree", "SafeAILab/EAGLE 93, 95, 110, 171, 183, 221, 283",
      "candidates that weren't drawn count as certain: accept with target(x), else zero and normalise",
-     TreeVerifier),
+     partial(_reference, "top_k_tree:TopKTreeVerifier")),
+    ("tree", "SafeAILab/EAGLE 183", "each refused sibling leaves the residual for the next one",
+     partial(_reference, "tree:TreeVerifier")),
+    ("faults_tree_base", "SafeAILab/EAGLE 183", "the same rule in plain code", TreeVerifier),
 )  # fmt: skip
 
 INNOCENTS: Mapping[str, Innocent] = {row[0]: Innocent(*row) for row in _ROWS}

@@ -37,11 +37,14 @@ class ChainVerifier:
         uniforms: Float64[Tensor, "batch drafts"] | None = None,
     ) -> Int64[Tensor, "batch drafts+1"]:
         """Emitted tokens, see `tokenlaw.spec.generation_contracts.Verifier`."""
-        step = Step(batch, seed, self.laws(batch))
-        numbers = self.acceptance_numbers(step) if uniforms is None else uniforms
-        passes = torch.where(self.greedy(step)[:, None], self.matches(step), self.passes(step, numbers))
-        accepted = self.accepted_length(step, passes)
+        step = Step(batch, seed, self.laws(batch), uniforms)
+        accepted = self.accepted_length(step, self.decisions(step))
         return self.assemble(step, accepted, self.added_token(step, accepted))
+
+    def decisions(self, step: Step) -> Bool[Tensor, "batch drafts"]:
+        """Which drafts pass their own tests."""
+        numbers = self.acceptance_numbers(step) if step.uniforms is None else step.uniforms
+        return torch.where(self.greedy(step)[:, None], self.matches(step), self.passes(step, numbers))
 
     def draft(
         self, logits: Float[Tensor, "batch vocabulary"], params: RowParameters, *, position: int, seed: int

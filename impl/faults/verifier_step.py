@@ -25,11 +25,12 @@ class Laws:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of `ChainVerifier.verify`: the batch, its seed and the laws."""
+    """One call of verify: the batch, its seed, the laws, and acceptance numbers if they are injected."""
 
     batch: VerifyBatch
     seed: int
     laws: Laws
+    uniforms: Float64[Tensor, "batch drafts"] | None
 
     @property
     def rows(self) -> Int64[Tensor, " batch"]:

@@ -41,8 +41,7 @@ class NoStop(ChainVerifier):
     ) -> Int64[Tensor, "batch drafts+1"]:
         """Every place holds a draft or its replacement; the bonus token follows always."""
         drafts = step.valid.shape[1]
-        numbers = self.acceptance_numbers(step)
-        passes = torch.where(self.greedy(step)[:, None], self.matches(step), self.passes(step, numbers))
+        passes = self.decisions(step)
         full = step.batch.num_draft_tokens
         tokens = super().assemble(step, full, super().added_token(step, full))
         for place in range(drafts):

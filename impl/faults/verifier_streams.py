@@ -29,7 +29,7 @@ class AcceptanceNumberReused(ChainVerifier):
 
     def recovery_numbers(self, step: Step, places: Int64[Tensor, " batch"]) -> Float64[Tensor, " batch"]:
         """The acceptance numbers at the rejected places; called only if there is one."""
-        numbers = self.acceptance_numbers(step)
+        numbers = self.acceptance_numbers(step) if step.uniforms is None else step.uniforms
         return numbers.gather(1, places.clamp(max=numbers.shape[1] - 1)[:, None])[:, 0]
 
 

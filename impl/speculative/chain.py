@@ -13,6 +13,7 @@ from tokenlaw.impl.speculative.draws import chosen, draw, draw_from_table
 from tokenlaw.impl.speculative.random import RowNumbers, Use
 from tokenlaw.impl.speculative.steps import (
     SampledDrafts,
+    by_rows,
     emitted_tokens,
     in_pieces,
     is_draft,
@@ -42,8 +43,15 @@ class ChainVerifier(SampledDrafts):
         if uniforms is None:
             uniforms = numbers.uniforms(Use.ACCEPTANCE, batch.shape[1])
         for_extra = numbers.uniforms(Use.EXTRA_TOKEN, 1)[:, 0]
-        accepted = run_length(is_draft(batch) & is_accepted(batch, uniforms))
-        return emitted_tokens(batch.draft_tokens, accepted, extra_tokens(batch, accepted, for_extra))
+        return by_rows(chain_step, batch, uniforms, for_extra)
+
+
+def chain_step(
+    batch: VerifyBatch, for_acceptance: Float64[Tensor, "batch drafts"], for_extra: Float64[Tensor, " batch"]
+) -> Int64[Tensor, "batch drafts+1"]:
+    """One step, given its random numbers."""
+    accepted = run_length(is_draft(batch) & is_accepted(batch, for_acceptance))
+    return emitted_tokens(batch.draft_tokens, accepted, extra_tokens(batch, accepted, for_extra))
 
 
 def is_accepted(

@@ -49,10 +49,43 @@ def in_pieces(step: Callable[..., Tensor], elements: int, *tensors: Tensor | Non
     elements : numbers of type float64 that the step holds for a row.
     """
     device = next(tensor for tensor in tensors if tensor is not None).device
-    size = max(1, (CACHED if device.type == "cpu" else HELD) // elements)
+    size = max(1, piece_size(device) // elements)
     rows = max(len(tensor) for tensor in tensors if tensor is not None)
     pieces = [slice(start, start + size) for start in range(0, rows, size)]
     return torch.cat([step(*(None if one is None else one[piece] for one in tensors)) for piece in pieces])
+
+
+def piece_size(device: torch.device) -> int:
+    """How many numbers are worked on at a time."""
+    return CACHED if device.type == "cpu" else HELD
+
+
+def by_rows(
+    step: Callable[..., Int64[Tensor, "batch drafts+1"]], batch: VerifyBatch, *numbers: Tensor
+) -> Int64[Tensor, "batch drafts+1"]:
+    """``step(batch, *numbers)``, for some of the rows at a time where their laws aren't made yet.
+
+    Memory is then independent of the size of the batch, and laws are used while a cache still holds them: the
+    pieces are larger than elsewhere, because a step reads little of them.
+    Laws that all rows share, or that the batch has made already, are used as they are.
+    """
+    rows, drafts, vocabulary = batch.shape
+    size = max(1, 8 * piece_size(batch.target_logits.device) // ((drafts + 1) * vocabulary))
+    if size >= rows or laws_are_shared(batch) or "target_probs" in vars(batch):
+        return step(batch, *numbers)
+    pieces = [slice(start, start + size) for start in range(0, rows, size)]
+    return torch.cat([step(rows_of(batch, piece), *(part[piece] for part in numbers)) for piece in pieces])
+
+
+def rows_of(batch: VerifyBatch, rows: slice) -> VerifyBatch:
+    """Some of the rows of a batch."""
+    return VerifyBatch(
+        draft_tokens=batch.draft_tokens[rows],
+        num_draft_tokens=batch.num_draft_tokens[rows],
+        target_logits=batch.target_logits[rows],
+        draft_logits=None if batch.draft_logits is None else batch.draft_logits[rows],
+        params=batch.params.rows(rows),
+    )
 
 
 def is_draft(batch: VerifyBatch) -> Bool[Tensor, "batch drafts"]:

@@ -1,0 +1,66 @@
+"""Where something was seen: plain data in a counterexample, from which it can be run again."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tokenlaw.spec.contracts import VERIFIER, ContractError
+from tokenlaw.spec.generation_contracts import CLAIMS
+from tokenlaw.stats.verifier_checks import BY_ID
+
+SCHEMA = "tokenlaw.law/1"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A scenario of a run.
+
+    Attributes
+    ----------
+    check : id of the check that was refuted there; empty while nothing was.
+    scenario : its name, or that of a tree.
+    requests : rows that the scenario got at most.
+    seed, claims, tolerance : of the run.
+    """
+
+    scenario: str
+    requests: int
+    seed: int
+    claims: str
+    tolerance: float = 0.0
+    check: str = ""
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return {"schema": SCHEMA, "contract": VERIFIER, **asdict(self)}
+
+
+def place_of(data: Mapping[str, Any]) -> Place:
+    """The place that plain data describe.
+
+    Raises
+    ------
+    ContractError
+        They don't.
+    """
+    if data.get("schema") != SCHEMA:
+        raise ContractError(f"counterexample: schema {data.get('schema')!r}, expected {SCHEMA!r}")
+    fields: Mapping[str, tuple[type, ...]] = {
+        "scenario": (str,),
+        "requests": (int,),
+        "seed": (int,),
+        "claims": (str,),
+        "tolerance": (int, float),
+        "check": (str,),
+    }
+    for name, kinds in fields.items():
+        if not isinstance(data.get(name), kinds) or isinstance(data.get(name), bool):
+            raise ContractError(f"counterexample: {name} is {data.get(name)!r}")
+    if data["check"] not in BY_ID:
+        raise ContractError(f"counterexample: there is no check {data['check']!r}")
+    if data["claims"] not in CLAIMS or data["requests"] < 0 or not 0 <= data["tolerance"] < 1:
+        raise ContractError(
+            f"counterexample: claims {data['claims']!r}, requests {data['requests']}, tolerance "
+            f"{data['tolerance']} don't go together"
+        )
+    return Place(**{name: data[name] for name in fields})

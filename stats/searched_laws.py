@@ -1,0 +1,157 @@
+"""Small pairs of laws for a search: integer weights, so that zeros, ties and certain tokens are frequent.
+
+hypothesis draws them and makes them smaller. Every choice is one of fewer than a hundred, which hypothesis draws
+equally whatever else is loaded: constants in the source of loaded modules count only from a hundred on.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from jaxtyping import Float32
+from torch import Tensor
+
+from tokenlaw.spec.row_laws import OFF_TOP_K
+from tokenlaw.stats.scenario import Kind, Scenario, Tables
+
+if TYPE_CHECKING:  # hypothesis is slow to import, and only a search needs it
+    from hypothesis.strategies import SearchStrategy
+
+Weights = tuple[tuple[tuple[int, ...], ...], ...]
+"""For each position and context a weight for each token; one context at position 0."""
+
+_WEIGHTS = (0, 1, 2, 3, 4, 5, 6)
+_VOCABULARIES, _DRAFTS = (2, 3, 4, 5), (1, 2, 3)
+_TEMPERATURES = (1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 2.0, 0.0)
+_TOP_K = (OFF_TOP_K, OFF_TOP_K, OFF_TOP_K, OFF_TOP_K, 1, 2, 3)
+_CLOSE = (False, False, False, True)
+
+_UNTIE = 1 / 16
+"""How much less each token's logit is than that of the one before, where a truncation or an argmax would meet
+ties: engines break these in their own ways."""
+
+_CLOSENESS = 1 / 128
+"""What a weight adds to a logit where the draft is close to the target: ratios differ from 1 by 5 % at most."""
+
+
+@dataclass(frozen=True)
+class LawPair:
+    """A pair of small laws, and how it is asked about.
+
+    Attributes
+    ----------
+    target : weights at K + 1 positions.
+    draft : weights at K positions.
+    temperature, top_k : sampling parameters of both sides.
+    close : the draft's weights are small changes of the target's law, not a law of their own.
+    own_drafter : the implementation draws the drafts.
+    """
+
+    target: Weights
+    draft: Weights
+    temperature: float = 1.0
+    top_k: int = OFF_TOP_K
+    close: bool = False
+    own_drafter: bool = False
+
+    @property
+    def vocabulary(self) -> int:
+        """V."""
+        return len(self.target[0][0])
+
+    @property
+    def drafts(self) -> int:
+        """K."""
+        return len(self.draft)
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """What is compared to tell which of two pairs is smaller: tables, then settings, then weights."""
+        weights = [weight for table in self.target + self.draft for row in table for weight in row]
+        settings = (self.temperature != 1.0, self.top_k != OFF_TOP_K, self.close, self.own_drafter)
+        return len(weights), sum(settings), sum(weights)
+
+    def scenario(self, name: str) -> Scenario:
+        """Rows with all K drafts, and rows with one draft less, in the same batches."""
+        target = self._logits(self.target)
+        draft = self._logits(self.draft)
+        if self.close:
+            draft = target[: self.drafts] + _CLOSENESS * self._table(self.draft)
+        kinds = tuple(
+            Kind(f"{length} of {self.drafts} drafts", target, draft, length, self.temperature, self.top_k)
+            for length in (self.drafts, self.drafts - 1)
+        )
+        return Scenario(name, kinds, 1.0, own_drafter=self.own_drafter)
+
+    def _logits(self, weights: Weights) -> Float32[Tensor, "positions contexts vocabulary"]:
+        table = self._table(weights)
+        # A row without any weight is certain of token 0: so every choice of weights is a law.
+        table[..., 0] += table.sum(-1) == 0
+        untied = self.temperature == 0 or self.top_k != OFF_TOP_K
+        return table.log() - _UNTIE * untied * torch.arange(self.vocabulary)
+
+    def _table(self, weights: Weights) -> Float32[Tensor, "positions contexts vocabulary"]:
+        contexts = max(len(rows) for rows in self.target)
+        filled = [rows if len(rows) == contexts else rows * contexts for rows in weights]
+        return torch.tensor(filled, dtype=torch.float32)
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain JSON data."""
+        return asdict(self)
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> "LawPair":
+        """What `to_data` gave, also after a way through JSON."""
+        tables = {
+            name: tuple(tuple(tuple(row) for row in rows) for rows in data[name])
+            for name in ("target", "draft")
+        }
+        rest = {name: data[name] for name in ("temperature", "top_k", "close", "own_drafter")}
+        return LawPair(**tables, **rest)
+
+    def describe(self) -> str:
+        """K, settings, and the laws that they make of the weights, a line for each row."""
+        tables = Tables.of(self.scenario("described"))
+        settings = [f"V = {self.vocabulary}", f"K = {self.drafts}"]
+        settings += [f"temperature {self.temperature:g}"] if self.temperature != 1 else []
+        settings += [f"top-k {self.top_k}"] if self.top_k != OFF_TOP_K else []
+        settings += ["drafts drawn by the implementation"] if self.own_drafter else []
+        lines = [f"{', '.join(settings)}, and these laws (all settings applied):"]
+        for name, weights, laws in (("target", self.target, tables.target), ("draft", self.draft, tables.draft)):
+            for position, rows in enumerate(weights):
+                for context in range(len(rows)):
+                    law = " ".join(f"{number:.4g}" for number in laws[0, position, context].tolist())
+                    lines.append(f"  {name} at position {position}{self._after(context, len(rows))}: {law}")
+        return "\n".join(lines)
+
+    def _after(self, context: int, contexts: int) -> str:
+        tokens = [str(token) for token in range(self.vocabulary) if token % contexts == context]
+        return f" after {' or '.join(tokens)}" if contexts > 1 else ""
+
+
+def law_pairs(*, own_drafter: bool) -> "SearchStrategy[LawPair]":
+    """Pairs of laws; half of them for the implementation's own drafter, if it has one."""
+    from hypothesis import strategies as st
+
+    modes = (False, True) if own_drafter else (False,)
+
+    @st.composite
+    def draw_pair(draw: st.DrawFn) -> LawPair:
+        vocabulary = draw(st.sampled_from(_VOCABULARIES))
+        drafts = draw(st.sampled_from(_DRAFTS))
+        contexts = draw(st.sampled_from((1, 2, 2, vocabulary)))
+        settings = [draw(st.sampled_from(values)) for values in (_TEMPERATURES, _TOP_K, _CLOSE, modes)]
+        weight = st.sampled_from(_WEIGHTS)
+
+        def table(positions: int) -> Weights:
+            return tuple(
+                tuple(
+                    tuple(draw(weight) for _ in range(vocabulary)) for _ in range(contexts if position else 1)
+                )
+                for position in range(positions)
+            )
+
+        return LawPair(table(drafts + 1), table(drafts), *settings)
+
+    return draw_pair()
