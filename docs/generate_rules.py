@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from tokenlaw.properties.suites import suites
 from tokenlaw.spec.verdicts import Check
+from tokenlaw.suites import suites
 
 PAGE = Path(__file__).with_name("rules.md")
 
@@ -20,6 +20,10 @@ K12 failures are atomic, K13 release, K15 rollback, K16 acceptance of drafts, K1
 K19 placement, K20 layout, K21 numerics, K22 split and merge, K25 physical moves (copies, beams, writes
 in flight), K28 independence of calls. Not judged yet: K23 scales of quantised caches, K24 shifted
 positions, K26 tiers, K27 pins.
+
+L1 to L17 are the laws of a speculative step. Which of them are asked depends on what a verifier claims
+(`textbook`, `block`, `exact`, `approximate`): block verification and sample-and-match are exact without the
+textbook's joint law, so they aren't held to L6 to L9.
 
 Never required, because correct engines differ in it: that identical blocks are merged, that nothing
 stays allocated beyond the declared lookahead, that a prefix which could be hit is hit, that a cached

@@ -44,16 +44,21 @@ def kv_store_traces(
 ) -> SearchStrategy[Trace]:
     """Traces of moves that a store with these capabilities can do."""
     moves = [move for needs, move in _MOVES if needs <= capabilities]
-    return _traces(moves, configurations(device, dtype), max_operations)
+    return _traces(moves, configurations(device, dtype, layered="layers" in capabilities), max_operations)
 
 
-def configurations(device: str = "cpu", dtype: str = "float32") -> SearchStrategy[CacheConfig]:
-    """Pools of 2 to 8 blocks, so small that they fill up and that blocks are used again."""
+def configurations(
+    device: str = "cpu", dtype: str = "float32", *, layered: bool = False
+) -> SearchStrategy[CacheConfig]:
+    """Pools of 2 to 8 blocks, so small that they fill up and that blocks are used again.
+
+    ``layered``: mostly several layers, for stores that extend them one by one.
+    """
     return st.builds(
         CacheConfig,
         num_blocks=evenly(2, 8),
         block_size=any_of((2, 3, 4, 8, 16)),
-        num_layers=any_of((2, 1, 3, 2)),
+        num_layers=any_of((2, 1, 3, 2)) if layered else evenly(1, 2),
         num_kv_heads=evenly(1, 2),
         head_size=any_of((4, 8)),
         max_sequences=evenly(2, 5),

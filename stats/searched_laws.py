@@ -1,25 +1,27 @@
 """Small pairs of laws for a search: integer weights, so that zeros, ties and certain tokens are frequent.
 
-hypothesis draws them and makes them smaller. Every choice is one of fewer than a hundred, which hypothesis draws
-equally whatever else is loaded: constants in the source of loaded modules count only from a hundred on.
+hypothesis draws them. Every choice is one of fewer than a hundred, which hypothesis draws equally whatever
+else is loaded: constants in the source of modules count only from a hundred on.
 """
+# ruff: noqa: PLC0415 - hypothesis is slow to import, and only a search needs it
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 from torch import Tensor
 
 from tokenlaw.spec.row_laws import OFF_TOP_K
 from tokenlaw.stats.scenario import Kind, Scenario, Tables
 
-if TYPE_CHECKING:  # hypothesis is slow to import, and only a search needs it
+if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 Weights = tuple[tuple[tuple[int, ...], ...], ...]
-"""For each position and context a weight for each token; one context at position 0."""
+"""For each position and context a weight for each token, not all of them 0; a position may have one context
+for all tokens before it, as the first one has."""
 
 _WEIGHTS = (0, 1, 2, 3, 4, 5, 6)
 _VOCABULARIES, _DRAFTS = (2, 3, 4, 5), (1, 2, 3)
@@ -32,7 +34,7 @@ _UNTIE = 1 / 16
 ties: engines break these in their own ways."""
 
 _CLOSENESS = 1 / 128
-"""What a weight adds to a logit where the draft is close to the target: ratios differ from 1 by 5 % at most."""
+"""What a weight adds to a logit where draft and target are close: ratios differ from 1 by 5 % at most."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +67,6 @@ class LawPair:
         """K."""
         return len(self.draft)
 
-    @property
-    def size(self) -> tuple[int, ...]:
-        """What is compared to tell which of two pairs is smaller: tables, then settings, then weights."""
-        weights = [weight for table in self.target + self.draft for row in table for weight in row]
-        settings = (self.temperature != 1.0, self.top_k != OFF_TOP_K, self.close, self.own_drafter)
-        return len(weights), sum(settings), sum(weights)
-
     def scenario(self, name: str) -> Scenario:
         """Rows with all K drafts, and rows with one draft less, in the same batches."""
         target = self._logits(self.target)
@@ -85,14 +80,11 @@ class LawPair:
         return Scenario(name, kinds, 1.0, own_drafter=self.own_drafter)
 
     def _logits(self, weights: Weights) -> Float32[Tensor, "positions contexts vocabulary"]:
-        table = self._table(weights)
-        # A row without any weight is certain of token 0: so every choice of weights is a law.
-        table[..., 0] += table.sum(-1) == 0
         untied = self.temperature == 0 or self.top_k != OFF_TOP_K
-        return table.log() - _UNTIE * untied * torch.arange(self.vocabulary)
+        return self._table(weights).log() - _UNTIE * untied * torch.arange(self.vocabulary)
 
     def _table(self, weights: Weights) -> Float32[Tensor, "positions contexts vocabulary"]:
-        contexts = max(len(rows) for rows in self.target)
+        contexts = max(len(rows) for rows in self.target + self.draft)
         filled = [rows if len(rows) == contexts else rows * contexts for rows in weights]
         return torch.tensor(filled, dtype=torch.float32)
 
@@ -103,12 +95,11 @@ class LawPair:
     @staticmethod
     def from_data(data: Mapping[str, Any]) -> "LawPair":
         """What `to_data` gave, also after a way through JSON."""
-        tables = {
-            name: tuple(tuple(tuple(row) for row in rows) for rows in data[name])
-            for name in ("target", "draft")
-        }
-        rest = {name: data[name] for name in ("temperature", "top_k", "close", "own_drafter")}
-        return LawPair(**tables, **rest)
+        target, draft = (
+            tuple(tuple(tuple(row) for row in rows) for rows in data[name]) for name in ("target", "draft")
+        )
+        settings = {name: data[name] for name in ("temperature", "top_k", "close", "own_drafter")}
+        return LawPair(target, draft, **settings)
 
     def describe(self) -> str:
         """K, settings, and the laws that they make of the weights, a line for each row."""
@@ -118,16 +109,32 @@ class LawPair:
         settings += [f"top-k {self.top_k}"] if self.top_k != OFF_TOP_K else []
         settings += ["drafts drawn by the implementation"] if self.own_drafter else []
         lines = [f"{', '.join(settings)}, and these laws (all settings applied):"]
-        for name, weights, laws in (("target", self.target, tables.target), ("draft", self.draft, tables.draft)):
-            for position, rows in enumerate(weights):
-                for context in range(len(rows)):
-                    law = " ".join(f"{number:.4g}" for number in laws[0, position, context].tolist())
-                    lines.append(f"  {name} at position {position}{self._after(context, len(rows))}: {law}")
+        lines += self._rows("target", self.target, tables.target[0])
+        lines += self._rows("draft", self.draft, tables.draft[0])
         return "\n".join(lines)
+
+    def _rows(
+        self, name: str, weights: Weights, laws: Float64[Tensor, "positions contexts vocabulary"]
+    ) -> list[str]:
+        return [
+            f"  {name} at position {position}{self._after(context, len(rows))}: "
+            + " ".join(f"{number:.4g}" for number in laws[position, context].tolist())
+            for position, rows in enumerate(weights)
+            for context in range(len(rows))
+        ]
 
     def _after(self, context: int, contexts: int) -> str:
         tokens = [str(token) for token in range(self.vocabulary) if token % contexts == context]
         return f" after {' or '.join(tokens)}" if contexts > 1 else ""
+
+
+def law_of(weights: tuple[int, ...]) -> tuple[int, ...]:
+    """The weights; where all of them are 0, those of a law that is certain of token 0.
+
+    >>> law_of((0, 2)), law_of((0, 0))
+    ((0, 2), (1, 0))
+    """
+    return weights if any(weights) else (1, *weights[1:])
 
 
 def law_pairs(*, own_drafter: bool) -> "SearchStrategy[LawPair]":
@@ -144,12 +151,12 @@ def law_pairs(*, own_drafter: bool) -> "SearchStrategy[LawPair]":
         settings = [draw(st.sampled_from(values)) for values in (_TEMPERATURES, _TOP_K, _CLOSE, modes)]
         weight = st.sampled_from(_WEIGHTS)
 
+        def row() -> tuple[int, ...]:
+            return law_of(tuple(draw(weight) for _ in range(vocabulary)))
+
         def table(positions: int) -> Weights:
             return tuple(
-                tuple(
-                    tuple(draw(weight) for _ in range(vocabulary)) for _ in range(contexts if position else 1)
-                )
-                for position in range(positions)
+                tuple(row() for _ in range(contexts if position else 1)) for position in range(positions)
             )
 
         return LawPair(table(drafts + 1), table(drafts), *settings)

@@ -29,6 +29,13 @@ def test_a_plan_for_people_and_for_programs(
     assert lines[-1] == f"report:     {data['sentence']}"
 
 
+def test_a_plan_on_stdout_is_alone_there(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--tv", "0.01", "--vocab", "8", "--json", "-"]) == 0
+    output = capfd.readouterr()
+    assert json.loads(output.out)["tv"] == 0.01
+    assert output.err.startswith("TV >= 0.01 over 8 outcomes")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -154,7 +154,7 @@ def test_only_the_selected_checks_are_items(project: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--tokenlaw-target=referense", "unknown target 'referense'; did you mean 'reference'?"),
+        ("--tokenlaw-target=referense", "unknown target 'referense'; did you mean 'reference'"),
         ("--tokenlaw-target=broken_module:x", "importing broken_module failed: ImportError: no kernel"),
         ("--tokenlaw-target=fake_targets:LYING", "declares block-manager capability 'fork' but Manager"),
         ("--tokenlaw-profile=deepest", "unknown profile 'deepest'; did you mean 'deep'?"),

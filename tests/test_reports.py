@@ -198,6 +198,11 @@ def test_an_attention_case_in_words() -> None:
     assert counterexamples.in_words({"schema": "tokenlaw.attention/1", "lengths": [3]}).startswith("case: ")
 
 
+def test_a_scenario_of_laws_in_words() -> None:
+    data = {"schema": "tokenlaw.law/1", "contract": "verifier", "scenario": "filters", "seed": 3}
+    assert counterexamples.in_words(data) == "part of a run: scenario filters, seed 3"
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -39,7 +39,7 @@ def session(target: str, **options: Any) -> Session:
 
 
 def test_an_adapter_is_found_by_its_name() -> None:
-    assert adapters()["reference"] == "tokenlaw.impl.paged:REFERENCE"
+    assert adapters()["reference"] == "tokenlaw.impl.reference:REFERENCE"
     assert resolve("reference").name == "reference"
 
 
@@ -103,7 +103,7 @@ def test_the_working_directory_is_searched(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("target", "message"),
     [
-        ("referense", "unknown target 'referense'; did you mean 'reference'?"),
+        ("referense", "unknown target 'referense'; did you mean 'reference'"),
         ("zzz", "known: reference"),
         (":x", "write module:attribute"),
         ("fake_targets:", "write module:attribute"),

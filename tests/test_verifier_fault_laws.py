@@ -129,7 +129,7 @@ def test_base_is_exact(make: Make, seeded: bool, exact: bool) -> None:
 def test_first_token_of_innocents(innocent: Innocent) -> None:
     """First token of 50,000 steps with sampled drafts against the target law; 1e-9 false alarms a case."""
     emitted = steps(innocent.make(), rows=50_000)
-    counts = Counter((token,) for token in emitted[:, 0].tolist())
+    counts: Counter[tuple[int, ...]] = Counter((token,) for token in emitted[:, 0].tolist())
     assert chi_square_p(counts, {(token,): TARGET(())[token] for token in range(3)}) > 1e-9
 
 

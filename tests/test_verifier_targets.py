@@ -9,9 +9,10 @@ import pytest
 
 import tokenlaw
 from tokenlaw import in_process, runner
-from tokenlaw.cli import ClaimName, ProfileName, main
+from tokenlaw.cli import main
 from tokenlaw.conversation import ignore
 from tokenlaw.errors import BadUse
+from tokenlaw.options import ClaimName, ProfileName
 from tokenlaw.protocol import Request
 from tokenlaw.session import Session
 from tokenlaw.settings import require_usable_settings

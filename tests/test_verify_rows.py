@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from support.verifier_requests import REQUESTS, batch_of, drawn_from_laws, smallest_p_value
-from tokenlaw.impl.adapters.verify_rows import RowByRow, VerifyRow, draft_laws, packed, rows
+from tokenlaw.impl.adapters.verify_rows import RowByRow, VerifyRow, draft_laws, packed, rows, rows_by_length
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.spec.row_laws import RowParameters
 from tokenlaw.spec.speculation import chain_verification
@@ -51,6 +51,11 @@ def test_rows_are_cut_to_their_drafts() -> None:
     first, second = rows(small_batch(torch.zeros(2, 2, 4)))
     assert (first.drafts.tolist(), first.target.shape, first.draft.shape) == ([3, 1], (3, 4), (2, 4))
     assert (second.drafts.tolist(), second.target.shape, second.draft.shape) == ([], (1, 4), (0, 4))
+
+
+def test_rows_are_grouped_by_their_number_of_drafts() -> None:
+    groups = [(length, chosen.tolist()) for length, chosen in rows_by_length(small_batch(None))]
+    assert groups == [(0, [1]), (2, [0])]
 
 
 def test_drafts_that_were_not_drawn_have_one_hot_laws() -> None:

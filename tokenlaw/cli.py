@@ -13,7 +13,6 @@ import sys
 import tempfile
 import traceback
 from contextlib import redirect_stdout
-from enum import StrEnum
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -23,6 +22,7 @@ import typer
 from tokenlaw import __version__
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
+from tokenlaw.options import ClaimName, Device, ProfileName, Target
 from tokenlaw.text import one_line, without_middle
 
 STDOUT = Path("/dev/stdout")
@@ -37,27 +37,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Is this LLM decoding engine exact? Audits paged KV caches, attention and speculative decoding.",
 )
-
-
-class ProfileName(StrEnum):
-    """How much is tried: for development (seconds), for CI (minutes), in depth (an hour)."""
-
-    DEV = "dev"
-    CI = "ci"
-    DEEP = "deep"
-
-
-class ClaimName(StrEnum):
-    """What a verifier is held to, the strongest first."""
-
-    TEXTBOOK = "textbook"
-    BLOCK = "block"
-    EXACT = "exact"
-    APPROXIMATE = "approximate"
-
-
-Device = Annotated[str, typer.Option(help="torch device on which tensors are made.")]
-Target = Annotated[str, typer.Argument(help="An installed adapter (tokenlaw list), or module:attribute.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -160,16 +139,20 @@ def replay(
 
 @app.command()
 def plan(
+    context: typer.Context,
     tv: Annotated[float, typer.Option(help="Total variation that is to be seen.")],
     vocab: Annotated[int, typer.Option(help="Tokens of the vocabulary.", min=2)],
     tokens: Annotated[int, typer.Option(help="Tokens in a row that the law is about.", min=1)] = 1,
     alpha: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 1e-9,
     beta: Annotated[float, typer.Option(help="Probability of a miss.")] = 1e-3,
-    json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file.")] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file, or -.")] = None,
 ) -> int:
     """Say how many samples of a law see a deviation, and how long they take here."""
     from tokenlaw.report import formatted, require_writable, write_whole
 
+    json = _as_stream(json)
+    if json == STDOUT:
+        context.with_resource(redirect_stdout(sys.stderr))
     if json is not None:
         require_writable(json, "--json")
     from tokenlaw.planning import in_lines, planned

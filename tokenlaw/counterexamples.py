@@ -95,10 +95,11 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def in_words(data: Mapping[str, Any]) -> str:
-    """What a counterexample does, for people. Imports torch, but for laws, which bring their words along."""
+    """What a counterexample does, for people. Imports torch, but for laws."""
     schema = str(data.get("schema"))
     if schema.startswith("tokenlaw.law/"):
-        return f"scenario: {data.get('words', 'without words')}"
+        words = [f"{name} {value}" for name, value in data.items() if name not in ("schema", "contract")]
+        return f"part of a run: {', '.join(words)}"
     if schema.startswith("tokenlaw.attention/"):
         from tokenlaw.properties.attention_cases import describe, from_data
 

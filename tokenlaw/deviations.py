@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from tokenlaw.checks import did_you_mean
 from tokenlaw.errors import BadUse
-from tokenlaw.spec.contracts import Implementation, KnownDeviation
+from tokenlaw.spec.contracts import ContractError, Implementation, KnownDeviation
 from tokenlaw.spec.suites import CounterexampleError, Settings, Suite
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.text import one_line
@@ -62,7 +62,7 @@ def replay_known(
             continue
         try:
             rows = suite.replay(implementation, entry.counterexample, settings=settings)
-        except CounterexampleError as error:
+        except (CounterexampleError, ContractError) as error:
             where = f"target {implementation.name!r}: known deviation of {entry.check}"
             raise BadUse(f"{where}: {one_line(str(error))}") from error
         found = next((row for row in rows if row.check.id == entry.check), None)

@@ -18,7 +18,8 @@ from tokenlaw.spec.philox import derived_key
 from tokenlaw.spec.row_laws import RowParameters, row_laws
 
 SMALLEST_EXPECTED, SIGMAS = 5, 10
-WIDE_ROWS, WIDE_VOCABULARY, NARROW_ROWS, NARROW_VOCABULARY = 40_960, 4_096, 200_000, 16
+WIDE_ROWS, WIDE_VOCABULARY = 40_960, 4_096
+NARROW_ROWS, NARROW_VOCABULARY = 200_000, 16
 DEEPSPEC_ROWS, DEEPSPEC_ALPHA, NAIVE_ROWS, NAIVE_ALPHA = 20_000, 1e-9, 10_000, 1e-3
 
 
@@ -63,7 +64,7 @@ def wide(verifier: Any, seed: int) -> bool:
             law, proposal = (
                 row_laws(logits[None], with_temperature(1, temperature))[0] for logits in (target, draft)
             )
-            tokens = torch.stack([drawn(proposal, WIDE_ROWS, source) for _ in range(drafts)], dim=1)
+            tokens = drawn(proposal, WIDE_ROWS * drafts, source).reshape(WIDE_ROWS, drafts)
             batch = one_pair(
                 target.expand(drafts + 1, -1), draft.expand(drafts, -1), WIDE_ROWS, params, drafts=tokens
             )

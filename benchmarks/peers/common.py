@@ -13,9 +13,6 @@ from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch, as_logits
 from tokenlaw.spec.philox import derived_key
 from tokenlaw.spec.row_laws import RowParameters
 
-LARGEST_BATCH = 2**26
-"""Numbers in a batch whose laws aren't shared by its rows."""
-
 
 @dataclass(frozen=True)
 class Criterion:

@@ -12,6 +12,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from examples.audits.packages import installed_version, package_module
+from tokenlaw.impl.adapters.verify_rows import rows_by_length
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 
@@ -28,11 +29,8 @@ class RejectionSteps:
         """Emitted tokens; see `Verifier.verify`."""
         generator = torch.Generator(batch.draft_tokens.device).manual_seed(seed % 2**63)
         emitted = torch.full(batch.target_logits.shape[:2], NO_TOKEN, device=batch.draft_tokens.device)
-        if batch.draft_probs is None:
-            groups = [(batch.shape[1], torch.arange(batch.shape[0], device=emitted.device))]
-        else:
-            lengths: list[int] = batch.num_draft_tokens.unique().tolist()
-            groups = [(length, (batch.num_draft_tokens == length).nonzero()[:, 0]) for length in lengths]
+        everything = (batch.shape[1], torch.arange(batch.shape[0], device=emitted.device))
+        groups = [everything] if batch.draft_probs is None else list(rows_by_length(batch))
         for length, rows in groups:
             emitted[rows, : length + 1] = self._group(batch, rows, length, generator)
         return emitted

@@ -18,7 +18,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from examples.audits.packages import installed_version, package_file, package_module
-from tokenlaw.impl.adapters.verify_rows import draft_laws
+from tokenlaw.impl.adapters.verify_rows import draft_laws, rows_by_length
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import BLOCK, NO_TOKEN, TEXTBOOK, VerifyBatch
 
@@ -53,8 +53,7 @@ class ChainVerifier:
             coins = uniforms.float()
         emitted = torch.full((rows, longest + 1), NO_TOKEN, device=device)
         target, draft = batch.target_probs.float(), draft_laws(batch).float()
-        for length in batch.num_draft_tokens.unique().tolist():
-            chosen = (batch.num_draft_tokens == length).nonzero()[:, 0]
+        for length, chosen in rows_by_length(batch):
             emitted[chosen, : length + 1] = self._launch(
                 batch.draft_tokens[chosen, :length],
                 coins[chosen, :length],

@@ -21,7 +21,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from examples.audits.packages import installed_version, package_module
-from tokenlaw.impl.adapters.verify_rows import draft_laws, seeded
+from tokenlaw.impl.adapters.verify_rows import draft_laws, rows_by_length, seeded
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 
@@ -75,8 +75,7 @@ class LoopVerifier:
         emitted = torch.full(batch.target_logits.shape[:2], NO_TOKEN, device=batch.draft_tokens.device)
         target, draft = batch.target_probs.float().log(), draft_laws(batch).float().log()
         with seeded(seed, batch.draft_tokens.device):
-            for length in batch.num_draft_tokens.unique().tolist():
-                rows = (batch.num_draft_tokens == length).nonzero()[:, 0]
+            for length, rows in rows_by_length(batch):
                 one_round = OneRound(
                     batch.draft_tokens[rows, :length], target[rows, : length + 1], draft[rows, :length]
                 )

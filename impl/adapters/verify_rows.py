@@ -59,6 +59,12 @@ def rows(batch: VerifyBatch) -> Iterator[VerifyRow]:
         yield VerifyRow(batch.draft_tokens[row, :length], target[row, : length + 1], draft[row, :length])
 
 
+def rows_by_length(batch: VerifyBatch) -> Iterator[tuple[int, Int64[Tensor, " chosen"]]]:
+    """Numbers of drafts, and the rows that have so many: for verifiers that know no ragged batches."""
+    for length in sorted(set(batch.num_draft_tokens.tolist())):
+        yield length, (batch.num_draft_tokens == length).nonzero()[:, 0]
+
+
 def draft_laws(batch: VerifyBatch) -> Float64[Tensor, "batch drafts vocabulary"]:
     """Laws of the drafts: those that they were drawn from, or the one-hot law of each.
 

@@ -87,7 +87,7 @@ class FirstTokenBias(ChainVerifier):
         chance = self.numbers(batch.params, derived_key(seed, "fallback"), RECOVERY, 1, position=1)[:, 0]
         taken = (chance < self.share) & (batch.params.temperature > 0)
         tokens[taken] = NO_TOKEN
-        tokens[taken, 0] = self.target_laws(batch)[:, 0].argmax(-1)[taken]
+        tokens[taken, 0] = self.laws(batch).target[:, 0].argmax(-1).expand(len(tokens))[taken]
         return tokens
 
 

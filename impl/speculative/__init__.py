@@ -5,6 +5,9 @@ from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.impl.speculative.greedy import GreedyVerifier
 from tokenlaw.impl.speculative.one_hot import OneHotVerifier
 from tokenlaw.impl.speculative.sample_and_match import SampleAndMatchVerifier
+from tokenlaw.impl.speculative.top_k_tree import TopKTreeVerifier
+from tokenlaw.impl.speculative.tree import TreeVerifier
+from tokenlaw.impl.speculative.typical import TypicalAcceptance
 from tokenlaw.spec.generation_contracts import Verifier
 
 VERIFIERS: dict[str, type[Verifier]] = {
@@ -12,6 +15,9 @@ VERIFIERS: dict[str, type[Verifier]] = {
     "block": BlockVerifier,
     "one-hot": OneHotVerifier,
     "sample-and-match": SampleAndMatchVerifier,
+    "tree": TreeVerifier,
+    "top-k-tree": TopKTreeVerifier,
+    "typical": TypicalAcceptance,
     "greedy": GreedyVerifier,
 }
 """Name of a rule to its verifier."""
@@ -23,4 +29,7 @@ __all__ = [
     "GreedyVerifier",
     "OneHotVerifier",
     "SampleAndMatchVerifier",
+    "TopKTreeVerifier",
+    "TreeVerifier",
+    "TypicalAcceptance",
 ]

@@ -1,8 +1,8 @@
 """Draw from the target as if nothing was drafted; drafts that are equal were right.
 
-The rule of engines that verify drafts with their ordinary sampler. Source: Chen et al. 2023, *Accelerating
-Large Language Model Decoding with Speculative Sampling*, and Leviathan et al. 2023 compare their rules with
-it; the joint law is `tokenlaw.spec.speculation.deterministic_verification`.
+The rule of engines that verify drafts with their ordinary sampler, mlx-lm among them. The joint law is that
+of Leviathan et al. 2023, *Fast Inference from Transformers via Speculative Decoding*, with one-hot draft
+laws: `tokenlaw.spec.speculation.deterministic_verification`.
 """
 
 import torch

@@ -65,9 +65,9 @@ def by_rows(
 ) -> Int64[Tensor, "batch drafts+1"]:
     """``step(batch, *numbers)``, for some of the rows at a time where their laws aren't made yet.
 
-    Memory is then independent of the size of the batch, and laws are used while a cache still holds them: the
-    pieces are larger than elsewhere, because a step reads little of them.
-    Laws that all rows share, or that the batch has made already, are used as they are.
+    Memory is then independent of the size of the batch, and laws are used while a cache still holds them.
+    Pieces are larger than elsewhere, because a step reads little of the laws. Laws that all rows share, or
+    that the batch has made already, are used as they are.
     """
     rows, drafts, vocabulary = batch.shape
     size = max(1, 8 * piece_size(batch.target_logits.device) // ((drafts + 1) * vocabulary))

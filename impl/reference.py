@@ -1,0 +1,47 @@
+"""The reference implementations as targets: audited through the same door as everybody else's."""
+
+from dataclasses import replace
+from importlib.metadata import version
+
+from tokenlaw.impl.paged import REFERENCE as PAGED
+from tokenlaw.impl.speculative import (
+    BlockVerifier,
+    ChainVerifier,
+    GreedyVerifier,
+    OneHotVerifier,
+    SampleAndMatchVerifier,
+    TopKTreeVerifier,
+    TreeVerifier,
+    TypicalAcceptance,
+)
+from tokenlaw.spec.contracts import VERIFIER, Implementation
+from tokenlaw.spec.generation_contracts import Verifier
+
+ROW_SEEDS, DRAFT, UNIFORMS, TREES = "row-seeds", "draft", "uniforms", "trees"
+
+REFERENCE = replace(
+    PAGED,
+    factories={**PAGED.factories, VERIFIER: ChainVerifier},
+    capabilities={**PAGED.capabilities, VERIFIER: frozenset({ROW_SEEDS, DRAFT, UNIFORMS})},
+    summary="paged KV cache with copy-on-write and prefix sharing, attention by gathering, chain rejection sampling",
+)
+"""Every contract; speculation by the textbook."""
+
+
+def _rule(name: str, verifier: type[Verifier], summary: str, *capabilities: str) -> Implementation:
+    return Implementation(
+        f"reference-{name}",
+        version("tokenlaw"),
+        {VERIFIER: verifier},
+        {VERIFIER: frozenset({ROW_SEEDS, *capabilities})},
+        summary,
+    )
+
+
+BLOCK = _rule("block", BlockVerifier, "block verification (Sun et al. 2024)", DRAFT)
+ONE_HOT = _rule("one-hot", OneHotVerifier, "drafts count as one-hot, however they were drawn", DRAFT)
+SAMPLE_AND_MATCH = _rule("sample-and-match", SampleAndMatchVerifier, "draws from the target, compares", DRAFT)
+TREE = _rule("tree", TreeVerifier, "several candidates, with and without replacement", DRAFT, UNIFORMS, TREES)
+TOP_K_TREE = _rule("top-k-tree", TopKTreeVerifier, "candidates count as one-hot (EAGLE-2)", TREES)
+TYPICAL = _rule("typical", TypicalAcceptance, "typical acceptance (Medusa): approximate, and says so")
+GREEDY = _rule("greedy", GreedyVerifier, "compares with the argmax, whatever the temperature: approximate")

@@ -1,0 +1,27 @@
+"""Types of the options that several commands, or tests, know."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+
+class ProfileName(StrEnum):
+    """How much is tried: for development (seconds), for CI (minutes), in depth (an hour)."""
+
+    DEV = "dev"
+    CI = "ci"
+    DEEP = "deep"
+
+
+class ClaimName(StrEnum):
+    """What a verifier is held to, the strongest first."""
+
+    TEXTBOOK = "textbook"
+    BLOCK = "block"
+    EXACT = "exact"
+    APPROXIMATE = "approximate"
+
+
+Device = Annotated[str, typer.Option(help="torch device on which tensors are made.")]
+Target = Annotated[str, typer.Argument(help="An installed adapter (tokenlaw list), or module:attribute.")]
