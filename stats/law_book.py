@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tokenlaw.spec.suites import Settings
-from tokenlaw.spec.verdicts import Evidence
+from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.stats.e_values import average_log_e
 from tokenlaw.stats.law_outcome import Finding, LawOutcome
 from tokenlaw.stats.ledger import Kind, Ledger, Stake
@@ -116,6 +116,15 @@ class LawBook:
         """Spread the time over all checks."""
         for outcome in self.outcomes.values():
             outcome.seconds += seconds / len(self.outcomes)
+
+    def refuted(self) -> list[Evidence]:
+        """Rows that are refuted whatever comes: by a gate, or without chance."""
+        rows = [
+            self._row(check, outcome)
+            for check, outcome in self.outcomes.items()
+            if check in GATES or check not in WEIGHTS
+        ]
+        return [row for row in rows if row.verdict is Verdict.REFUTED]
 
     def evidence(self) -> list[Evidence]:
         """The rows of the report; p-values are recorded now, once."""

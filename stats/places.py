@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tokenlaw.spec.contracts import VERIFIER, ContractError
+from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.generation_contracts import CLAIMS
+from tokenlaw.spec.suites import CounterexampleError
 from tokenlaw.stats.verifier_checks import BY_ID
 
 SCHEMA = "tokenlaw.law/1"
@@ -40,11 +41,11 @@ def place_of(data: Mapping[str, Any]) -> Place:
 
     Raises
     ------
-    ContractError
+    CounterexampleError
         They don't.
     """
     if data.get("schema") != SCHEMA:
-        raise ContractError(f"counterexample: schema {data.get('schema')!r}, expected {SCHEMA!r}")
+        raise CounterexampleError(f"schema {data.get('schema')!r}, expected {SCHEMA!r}")
     fields: Mapping[str, tuple[type, ...]] = {
         "scenario": (str,),
         "requests": (int,),
@@ -55,12 +56,12 @@ def place_of(data: Mapping[str, Any]) -> Place:
     }
     for name, kinds in fields.items():
         if not isinstance(data.get(name), kinds) or isinstance(data.get(name), bool):
-            raise ContractError(f"counterexample: {name} is {data.get(name)!r}")
+            raise CounterexampleError(f"{name} is {data.get(name)!r}")
     if data["check"] not in BY_ID:
-        raise ContractError(f"counterexample: there is no check {data['check']!r}")
+        raise CounterexampleError(f"there is no check {data['check']!r}")
     if data["claims"] not in CLAIMS or data["requests"] < 0 or not 0 <= data["tolerance"] < 1:
-        raise ContractError(
-            f"counterexample: claims {data['claims']!r}, requests {data['requests']}, tolerance "
+        raise CounterexampleError(
+            f"claims {data['claims']!r}, requests {data['requests']}, tolerance "
             f"{data['tolerance']} don't go together"
         )
     return Place(**{name: data[name] for name in fields})

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.suites import Settings
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.guarded import CrashError, Guarded
@@ -21,6 +22,9 @@ from tokenlaw.stats.wide_trial import WideTrial
 
 TREE_SHARE = 0.08
 """Part of the budget for trees, where the implementation takes them."""
+
+WIDE_ROWS = 1024
+"""Rows of a call with a wide vocabulary, which share their memory."""
 
 RESERVE = 0.03
 """Part of the budget for what is neither scenario nor tree."""
@@ -90,6 +94,7 @@ class VerifierRun:
 
     def _guarded(self, place: Place, work: Callable[[], None]) -> None:
         started, name = time.perf_counter(), place.scenario
+        announce(place.to_data())
         try:
             work()
         except ProtocolError as error:
@@ -98,6 +103,8 @@ class VerifierRun:
         except CrashError as error:
             self._book.crash(f"Scenario {name!r}: {error}")
         self._book.took(time.perf_counter() - started)
+        for row in self._book.refuted():
+            announce_evidence(row)
 
     def _alive(self) -> None:
         self._progress("laws", min(self.verifier.rows, self._budget), self._budget)
@@ -152,7 +159,7 @@ class VerifierRun:
             return
         device, requests = self._settings.device, place.requests
         trial = WideTrial(self.verifier, scenario, claims=self._claims, seed=self._seed, device=device)
-        trial.run(requests, largest_rows(scenario, requests, device), self._alive)
+        trial.run(requests, WIDE_ROWS, self._alive)
         self._book.outcomes[WIDE].samples += trial.samples
         events = {
             "rows of a wide vocabulary": trial.samples,

@@ -2,11 +2,12 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from tokenlaw.spec.capabilities import effective_capabilities, needed
-from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
+from tokenlaw.spec.contracts import VERIFIER, Implementation
+from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.spec.verifiers import build_verifier, claim_of
 from tokenlaw.stats.law_book import LawBook
@@ -45,23 +46,30 @@ class VerifierSuite:
         chosen = [check for check in self.checks if check.id in selected]
         return [found.get(check.id) or asked.refusal(check, book) for check in chosen]
 
-    def replay(self, implementation: Implementation, counterexample: Mapping[str, Any]) -> list[Evidence]:
+    def replay(
+        self,
+        implementation: Implementation,
+        counterexample: Mapping[str, Any],
+        *,
+        settings: Settings = DEFAULTS,
+    ) -> list[Evidence]:
         """Run the scenario of a counterexample again, with the same random numbers, for its check alone.
 
         Raises
         ------
-        ContractError
+        CounterexampleError
             The data isn't a counterexample of this contract, or the target can't be asked the same.
         """
         place = place_of(counterexample)
-        settings = Settings(claims=place.claims, tolerance=place.tolerance)
+        settings = replace(settings, claims=place.claims, tolerance=place.tolerance)
         asked = _Asked(implementation, settings, frozenset({place.check}))
         if not asked.checks:
-            raise ContractError(f"{implementation.name}: {place.check} is {asked.reason(BY_ID[place.check])}")
+            reason = asked.reason(BY_ID[place.check])
+            raise CounterexampleError(f"{implementation.name} can't be asked about {place.check}: {reason}")
         everything = scenarios(place.seed, own_drafter=asked.draws, seeded=asked.seeds)
         tried = {scenario.name: scenario for scenario in everything}
         if place.scenario not in tried and place.scenario not in TREE_NAMES:
-            raise ContractError(f"there is no scenario {place.scenario!r} for {implementation.name}")
+            raise CounterexampleError(f"there is no scenario {place.scenario!r} for {implementation.name}")
         book = LawBook(asked.checks, everything, settings)
         run = asked.start(book, place.seed, place.requests, lambda *_: None)
         if place.scenario in TREE_NAMES:

@@ -64,16 +64,21 @@ class RejectionVerifier:
 
 
 def child_laws(batch: TreeBatch) -> Tensor | None:
-    """Law that each node was drawn from, float32 ``[B, N, V]``; without replacement, less earlier ones."""
+    """Law that each node was drawn from, float32 ``[B, N, V]``; without replacement, less earlier ones.
+
+    Where earlier siblings left nothing of the law, the tokens that didn't come yet are equally probable.
+    """
     if batch.draft_probs is None:
         return None
-    laws: Tensor = batch.draft_probs[:, [parent + 1 for parent in batch.parents]].clone()
+    laws: Tensor = batch.draft_probs[:, [parent + 1 for parent in batch.parents]]
     if not batch.replacement:
+        fresh = torch.ones_like(laws)
         for node, parent in enumerate(batch.parents):
-            for sibling in range(node):
-                if batch.parents[sibling] == parent:
-                    laws[:, node].scatter_(-1, batch.tokens[:, sibling, None], 0.0)
-        laws /= laws.sum(-1, keepdim=True)
+            for sibling in [other for other in range(node) if batch.parents[other] == parent]:
+                fresh[:, node].scatter_(-1, batch.tokens[:, sibling, None], 0.0)
+        rest = laws * fresh
+        laws = torch.where(rest.any(-1, keepdim=True), rest, fresh)
+        laws = laws / laws.sum(-1, keepdim=True)
     return laws.float()
 
 

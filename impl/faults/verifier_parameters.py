@@ -114,7 +114,9 @@ class TemperatureTwice(ChainVerifier):
 
     def target_laws(self, batch: VerifyBatch) -> TargetTable:
         """At the square of the temperature."""
-        return row_laws(batch.target_logits, replace(batch.params, temperature=batch.params.temperature**2))
+        once = batch.params.temperature
+        twice = (once[:1] ** 2).expand(len(once)) if once.stride(0) == 0 else once**2
+        return row_laws(batch.target_logits, replace(batch.params, temperature=twice))
 
 
 class MinPIgnored(ChainVerifier):
