@@ -27,4 +27,4 @@ audit: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/pytest tests
-	$(BIN)/pytest --pyargs tokenlaw.properties
+	$(BIN)/pytest --pyargs tokenlaw.properties tokenlaw.stats

@@ -103,6 +103,10 @@ class Check:
         return (*self.exercised_by, *further)
 
 
+UNCLAIMED = "not part of the claim"
+"""How the message of a check begins that a verifier doesn't claim."""
+
+
 @dataclass(frozen=True)
 class Evidence:
     """The outcome of one check on one implementation; one row of the JSON report.

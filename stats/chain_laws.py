@@ -14,10 +14,14 @@ the same as (p - q)+, the unnormalised residual. The definition is `tokenlaw.spe
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
-ROUNDING = 2.0**-20
-"""Relative difference of p and q below which an engine in float32 may see a residual where there is none."""
+ROUNDING = 2.0**-17
+"""Relative difference of p and q below which an engine in float32 may see a residual where there is none.
+
+A logit 32 below the largest, divided by a temperature and shifted, is off by up to 2^-19 in float32, and its
+probability by as much relatively; p and q may be off in opposite directions, and both are normalised.
+"""
 
 Array = Float64[np.ndarray, "*positions"]
 
@@ -48,22 +52,22 @@ class KindLaws:
     def contexts(self, position: int) -> np.ndarray:
         """The context at a position for each token before it; context 0 at position 0."""
         tokens = np.arange(self.vocabulary) if position else np.zeros(1, dtype=np.int64)
-        return tokens % self.target.shape[1]
+        return np.asarray(tokens % self.target.shape[1])
 
     def at(self, position: int) -> Float64[np.ndarray, "before vocabulary"]:
         """The target's law at a position for each token before it (one row at position 0)."""
-        return self.target[position][self.contexts(position)]
+        return np.asarray(self.target[position][self.contexts(position)])
 
     def drafted(self, position: int) -> Float64[np.ndarray, "before vocabulary"]:
         """The draft's law, likewise."""
-        return self.draft[position][self.contexts(position)]
+        return np.asarray(self.draft[position][self.contexts(position)])
 
 
 def completed(laws: KindLaws) -> Array:
     """Law of ``length + 1`` target-only tokens, shape ``[V] * (length + 1)``."""
-    law = laws.at(0)[0]
-    for position in range(1, laws.length + 1):
-        law = law[..., None] * laws.at(position)
+    law = np.ones(())
+    for position in range(laws.length + 1):
+        law = _extended(law, laws.at(position))
     return law
 
 
@@ -78,8 +82,7 @@ def chain_joint(laws: KindLaws) -> tuple[Array, Array]:
     accepted = np.ones(())
     for position in range(laws.length):
         target, draft = laws.at(position), laws.drafted(position)
-        residual = np.maximum(target - draft, 0.0)
-        larger = np.maximum(target, draft)
+        residual, larger = np.maximum(target - draft, 0.0), np.maximum(target, draft)
         close = np.abs(target - draft) <= ROUNDING * larger
         place = _ended(position, laws.length)
         joint[place] = _extended(accepted, np.where(close, 0.0, residual))
@@ -91,7 +94,7 @@ def chain_joint(laws: KindLaws) -> tuple[Array, Array]:
 
 def _extended(prefixes: Array, rows: Float64[np.ndarray, "before vocabulary"]) -> Array:
     """Masses of prefixes, one token longer."""
-    return prefixes[..., None] * (rows if prefixes.ndim else rows[0])
+    return np.asarray(prefixes[..., None] * (rows if prefixes.ndim else rows[0]))
 
 
 def _ended(position: int, length: int) -> tuple[slice | int, ...]:
@@ -112,19 +115,51 @@ def emitted_lengths(length: int, vocabulary: int) -> np.ndarray:
     return lengths
 
 
-def rejected_pairs(laws: KindLaws) -> Float64[np.ndarray, "drafts vocabulary vocabulary"]:
+def rejected_pairs(laws: KindLaws) -> tuple[Array, Array]:
     """Mass of (position of the rejection, rejected draft x, recovered token y) under the chain rule.
 
     Given the prefix, x has the law (q - p)+ and y, drawn independently, (p - q)+, both normalised.
+
+    Returns
+    -------
+    The masses, ``[drafts, V, V]``, and how much rounding may add to each of them, as for `chain_joint`.
     """
-    vocabulary = laws.vocabulary
-    masses = np.zeros((laws.length, vocabulary, vocabulary))
+    shape = (laws.length, laws.vocabulary, laws.vocabulary)
+    masses, rounding = np.zeros(shape), np.zeros(shape)
     prefixes = np.ones(1)  # accepted mass by the token before
     for position in range(laws.length):
         target, draft = laws.at(position), laws.drafted(position)
-        lost, residual = np.maximum(draft - target, 0.0), np.maximum(target - draft, 0.0)
+        larger = np.maximum(target, draft)
+        doubt = np.where(np.abs(target - draft) <= ROUNDING * larger, ROUNDING * larger, 0.0)
+        lost = np.where(doubt > 0, 0.0, np.maximum(draft - target, 0.0))
+        residual = np.where(doubt > 0, 0.0, np.maximum(target - draft, 0.0))
         total = residual.sum(-1)
-        scale = np.divide(prefixes, total, out=np.zeros_like(total), where=total > ROUNDING)
+        scale = np.divide(prefixes, total, out=np.zeros_like(total), where=total > 0)
         masses[position] = np.einsum("c,cx,cy->xy", scale, lost, residual)
+        replaced = ((residual > 0) | (doubt > 0)).astype(np.float64)
+        rounding[position] = np.einsum("c,cx,cy->xy", prefixes, doubt, replaced)
+        rounding[position] += np.einsum("c,cx,cy->xy", scale, lost, doubt)
         prefixes = (prefixes[:, None] * np.minimum(target, draft)).sum(0)
-    return masses
+    return masses, rounding
+
+
+def impossible_tokens(laws: KindLaws) -> Bool[np.ndarray, "*positions"]:
+    """Cells that no extension can make possible: some token has probability zero after its prefix.
+
+    Cells that are no outcome count as impossible.
+    """
+    impossible = np.ones((laws.vocabulary + 1,) * (laws.length + 1), dtype=bool)
+    possible = np.ones((), dtype=bool)
+    for position in range(laws.length + 1):
+        rows = laws.at(position) > 0
+        possible = possible[..., None] & (rows if possible.ndim else rows[0])
+        impossible[_ended(position, laws.length)] = ~possible
+    return impossible
+
+
+def draft_law(laws: KindLaws) -> Array:
+    """Joint law of all drafts, shape ``[V] * length``; of length 0, the number one."""
+    law = np.ones(())
+    for position in range(laws.length):
+        law = _extended(law, laws.drafted(position))
+    return law

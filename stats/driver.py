@@ -88,11 +88,15 @@ class Driver:
         ProtocolError
             What came back isn't what the contract asks for.
         """
-        device = self.tables.target.device
-        samples = torch.arange(first, last, device=device)
+        kinds, numbers = self.drawn(first, last)
+        return self.ask(kinds, numbers, self.call_seed(first))
+
+    def drawn(self, first: int, last: int) -> tuple[Int64[Tensor, " batch"], Numbers]:
+        """Kinds and numbers of samples ``first`` .. ``last - 1``, for `ask` or `batch`."""
+        samples = torch.arange(first, last, device=self.tables.target.device)
         scenario = self.tables.scenario
         kind, *numbers = uniforms(self._key, samples, 1 + scenario.drafts + 2 * scenario.seeded)
-        return self.ask((kind * len(scenario.kinds)).long(), numbers, self.call_seed(first))
+        return (kind * len(scenario.kinds)).long(), numbers
 
     def call_seed(self, *names: int | str) -> int:
         """Seed of one call."""

@@ -69,11 +69,7 @@ def _outcome(check: str, place: list[int]) -> str:
     if check == REJECTED:
         return f"draft {place[1]} rejected at position {place[0]}, replaced by {place[2]}"
     if check == BONUS:
-        return (
-            f"last draft {place[0]} accepted, bonus token {place[1]}"
-            if len(place) > 1
-            else f"token {place[0]}"
-        )
+        return f"last draft {place[0]} accepted, bonus token {place[1]}"
     assert check == DRAFTS
     return f"drafts {place}"
 
@@ -89,6 +85,14 @@ def support_finding(trial: Trial) -> str | None:
         if impossible:
             return _support_text(trial, kind, result, impossible)
     return None
+
+
+def doubtful_finding(trial: Trial, kind: Kind, count: int, mean: float) -> str:
+    """Outcomes that only rounding allows, of which there were too many."""
+    return (
+        f"Rows {_named(kind)} of scenario {trial.scenario.name!r} rejected a draft {count} times where p and "
+        f"q differ by rounding only; with float32 arithmetic that happens {mean:.2g} times on average."
+    )
 
 
 def _support_text(trial: Trial, kind: Kind, result: KindResult, impossible: list[tuple[int, ...]]) -> str:

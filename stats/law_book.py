@@ -1,7 +1,7 @@
 """What a run of laws wrote down: one outcome for each check, and the ledger that they share."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from tokenlaw.spec.suites import Settings
@@ -13,7 +13,7 @@ from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJ
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.scenario import Scenario
 from tokenlaw.stats.tree_trial import TREE_NAMES
-from tokenlaw.stats.verifier_checks import BY_ID, PROTOCOL, SEARCHED, TREES, WEIGHTS, WIDE
+from tokenlaw.stats.verifier_checks import BY_ID, SEARCHED, TREES, WEIGHTS, WIDE
 
 TRIAL_GATES = (COMPLETED, JOINT, LENGTH, REJECTED, BONUS, DRAFTS)
 GATES = frozenset({*TRIAL_GATES, WIDE, TREES, SEARCHED})
@@ -28,6 +28,10 @@ class LawBook:
     watched : ids of checks of laws that aren't claimed; they get no part of alpha, and no verdict.
     scenarios : of the run; their shares weigh the e-values of a check.
     settings : alpha, and what an earlier run brings along.
+
+    Attributes
+    ----------
+    tables : kinds of rows of all scenarios whose outcomes are counted one by one.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class LawBook:
             if check in asked
         ]
         self._ledger = Ledger.allot(settings.alpha, stakes) if stakes else None
+        self.tables = sum(len(scenario.kinds) for scenario in scenarios if not scenario.wide)
         self._shares = {check: _shares(check, scenarios) for check in (asked | set(self._watched)) & GATES}
 
     def asks(self, check: str) -> bool:
@@ -74,9 +79,8 @@ class LawBook:
             return
         log_es = self.outcomes[check].log_es
         log_es[scenario] = log_e
-        earlier = float(self._earlier.get(check, {}).get("log_e") or 0.0)
         assert self._ledger is not None
-        self._ledger = self._ledger.record(check, self._average(check, log_es) + earlier)
+        self._ledger = self._ledger.record(check, self._average(check, log_es) + self._before(check))
 
     def _average(self, check: str, log_es: Mapping[str, float]) -> float:
         shares = self._shares[check]
@@ -87,11 +91,19 @@ class LawBook:
         log_es = self._watched.get(check)
         return self._average(check, log_es) if log_es else None
 
+    def missing(self, check: str) -> float:
+        """Log e-value of this run from which on the check is refuted, what earlier runs showed counted in."""
+        return self.needed(check) - self._before(check)
+
+    def _before(self, check: str) -> float:
+        """Log e-value of earlier runs."""
+        return float(self._earlier.get(check, {}).get("log_e") or 0.0)
+
     def decided(self, scenario: str) -> bool:
         """Whether this scenario alone refutes some check."""
         return any(
             scenario in outcome.log_es
-            and outcome.log_es[scenario] + math.log(self.share(check, scenario)) >= self.needed(check)
+            and outcome.log_es[scenario] + math.log(self.share(check, scenario)) >= self.missing(check)
             for check, outcome in self.outcomes.items()
         )
 
@@ -106,11 +118,18 @@ class LawBook:
         if self.asks(check):
             self.outcomes[check].findings.append(Finding(weight, text, replace(place, check=check)))
 
-    def crash(self, message: str) -> None:
-        """The implementation failed somewhere: what isn't refuted is unknown."""
-        for check, outcome in self.outcomes.items():
-            if check != PROTOCOL:
-                outcome.crashes.append(message)
+    def tested(self, check: str, p_value: float, text: Callable[[], str], place: Place) -> None:
+        """Note one of the p-values of a check, and what it is about if it is small."""
+        self.outcomes[check].p_values.append(p_value)
+        weight = -math.log(p_value) if p_value else math.inf
+        if weight >= self.needed(check) / 2:
+            self.found(check, weight, text(), place)
+
+    def crash(self, message: str, checks: Iterable[str]) -> None:
+        """The implementation failed where these checks were asked: those that aren't refuted are unknown."""
+        for check in checks:
+            if self.asks(check):
+                self.outcomes[check].crashes.append(message)
 
     def took(self, seconds: float) -> None:
         """Spread the time over all checks."""

@@ -1,10 +1,11 @@
 """What is asked of the counts of one kind: cells, their law, and the gate that judges them."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Int64
 
 from tokenlaw.spec.generation_contracts import BLOCK, TEXTBOOK
 from tokenlaw.stats.block_laws import block_joint
@@ -13,10 +14,12 @@ from tokenlaw.stats.chain_laws import (
     KindLaws,
     chain_joint,
     completed,
+    draft_law,
     emitted_lengths,
+    impossible_tokens,
     rejected_pairs,
 )
-from tokenlaw.stats.e_values import DirichletGate, GammaPoissonGate
+from tokenlaw.stats.gates import DirichletGate, GammaPoissonGate
 from tokenlaw.stats.tally import Counts
 
 COMPLETED, JOINT, LENGTH = "law/completed", "law/joint", "law/length"
@@ -24,6 +27,11 @@ REJECTED, BONUS, DRAFTS, SUPPORT = "law/rejected", "law/bonus", "law/drafts", "l
 
 LEAST_MASS = 1e-7
 """A law given an event is asked for only where the event has at least this probability."""
+
+DOUBT = 1 / 100
+"""A cell is left out where rounding may make up more than this part of it."""
+
+Cells = Bool[np.ndarray, "*cells"]
 
 
 @dataclass(frozen=True)
@@ -46,54 +54,93 @@ class Seen:
     expected: float
 
 
-class PoissonMeasure:
+class _Measure:
+    """A law over cells, some of which count.
+
+    Attributes
+    ----------
+    law : masses of the cells, in any shape.
+    mass : of the cells that count.
+    """
+
+    def __init__(self, law: Array, left_out: Cells | None, *, strict: bool) -> None:
+        self.law = law if left_out is None else np.where(left_out, 0.0, law)
+        flat = self.law.ravel()
+        self._used: Int64[np.ndarray, " used"] = np.flatnonzero(flat)
+        self._masses = flat[self._used]
+        self.mass = float(self._masses.sum())
+        impossible = (flat == 0) if left_out is None else (flat == 0) & ~left_out.ravel()
+        self._impossible = np.flatnonzero(impossible) if strict else self._used[:0]
+
+    @property
+    def cells(self) -> int:
+        """Number of possible cells."""
+        return len(self._used)
+
+    def _counted(self, counts: Counts) -> Counts | None:
+        """Counts of the possible cells; None after an impossible one."""
+        flat = counts.ravel()
+        return None if flat[self._impossible].any() else flat[self._used]
+
+    def surprise(self, counts: Counts, expected: float) -> float:
+        """How many standard deviations the counts are off in all, roughly; cheap, and not for a verdict."""
+        found = self._counted(counts)
+        if found is None:
+            return math.inf
+        # Freeman and Tukey's deviates: of variance one and less, however light the cells.
+        deviates = np.sqrt(found) + np.sqrt(found + 1) - np.sqrt(4 * expected * self._masses + 1)
+        return float((deviates @ deviates - len(found)) / math.sqrt(2 * len(found)))
+
+
+class PoissonMeasure(_Measure):
     """Cells of one law under independent Poisson counts.
 
     Parameters
     ----------
     law : masses of the cells; they may sum to less than one, since a part of independent cells is as good.
+    left_out : cells that don't count.
+    strict : whether a count in a cell of mass zero, if it counts, refutes; else such cells don't count.
     """
 
-    def __init__(self, law: Array) -> None:
-        self.law = law
-        flat = law.ravel()
-        self._used = np.flatnonzero(flat)
-        self._mass = float(flat.sum())
-        self._gate = GammaPoissonGate(flat[self._used] / self._mass)
-
-    @property
-    def cells(self) -> int:
-        """Number of possible cells."""
-        return len(self._used)
+    def __init__(self, law: Array, left_out: Cells | None = None, *, strict: bool = False) -> None:
+        super().__init__(law, left_out, strict=strict)
+        self._gate = GammaPoissonGate(self._masses / self.mass)
 
     def log_e(self, counts: Counts, expected: float) -> float:
-        """Log e-value of counts in the shape of the law; impossible cells are left to the support."""
-        return self._gate.log_e(counts.ravel()[self._used], expected * self._mass)
+        """Log e-value of counts in the shape of the law."""
+        found = self._counted(counts)
+        return math.inf if found is None else self._gate.log_e(found, expected * self.mass)
+
+    def samples(self, expected: float) -> float:
+        """How many of the expected samples the law is about."""
+        return expected
 
 
-class ConditionalMeasure:
+class ConditionalMeasure(_Measure):
     """Cells of a law given that one of them was hit, whatever the number of hits.
+
+    Given which samples hit the cells that count, the hits are independent draws from their law: so cells may
+    be left out, and the number of samples may be anything that doesn't depend on what was drawn later.
 
     Parameters
     ----------
     masses : of the cells, not normalised.
+    left_out, strict : as for `PoissonMeasure`.
     """
 
-    def __init__(self, masses: Array) -> None:
-        flat = masses.ravel()
-        self.mass = float(flat.sum())
-        self.law = masses / self.mass
-        self._used = np.flatnonzero(flat)
-        self._gate = DirichletGate(flat[self._used] / self.mass)
-
-    @property
-    def cells(self) -> int:
-        """Number of possible cells."""
-        return len(self._used)
+    def __init__(self, masses: Array, left_out: Cells | None = None, *, strict: bool = False) -> None:
+        super().__init__(masses, left_out, strict=strict)
+        self.law = self.law / self.mass
+        self._gate = DirichletGate(self._masses / self.mass)
 
     def log_e(self, counts: Counts, expected: float) -> float:
         """Log e-value; the expected number of samples doesn't matter."""
-        return self._gate.log_e(counts.ravel()[self._used])
+        found = self._counted(counts)
+        return math.inf if found is None else self._gate.log_e(found)
+
+    def samples(self, expected: float) -> float:
+        """How many of the expected samples the law is about: the hits."""
+        return expected * self.mass
 
 
 Measure = PoissonMeasure | ConditionalMeasure
@@ -106,17 +153,15 @@ class KindMeasures:
     Attributes
     ----------
     measures : check id to what judges it.
-    impossible : check id to the cells of outcomes that can't happen under its law.
-    supported : the check whose impossible outcomes the claim rules out.
-    doubtful : cells that rounding in float32 may reach under the claim.
+    impossible : outcomes that the claim rules out, in the cells of `tokenlaw.stats.chain_laws`.
+    doubtful : outcomes that only rounding in float32 may reach under the claim.
     doubtful_mass : the mass that rounding may give them in all.
     """
 
     laws: KindLaws
     measures: Mapping[str, Measure]
-    impossible: Mapping[str, Bool[np.ndarray, "*cells"]]
-    supported: str
-    doubtful: Bool[np.ndarray, "*cells"]
+    impossible: Cells
+    doubtful: Cells
     doubtful_mass: float
 
     def counts(self, check: str, seen: Seen) -> Counts:
@@ -127,6 +172,11 @@ class KindMeasures:
         """Log e-value of one check."""
         return self.measures[check].log_e(self.counts(check, seen), seen.expected)
 
+    def surprise(self, seen: Seen) -> float:
+        """Roughly how far the counts are from the strongest law that is claimed."""
+        check = JOINT if JOINT in self.measures else COMPLETED
+        return self.measures[check].surprise(self.counts(check, seen), seen.expected)
+
 
 def _lengths(seen: Seen) -> Counts:
     lengths = emitted_lengths(seen.outcomes.ndim - 1, seen.outcomes.shape[0] - 1)
@@ -135,11 +185,10 @@ def _lengths(seen: Seen) -> Counts:
 
 def _bonus(seen: Seen) -> Counts:
     """Last accepted draft and bonus token, where every draft was accepted."""
-    full = seen.outcomes[(slice(1, None),) * seen.outcomes.ndim]
-    return full.sum(axis=tuple(range(full.ndim - 2)))
+    return _last_two(seen.outcomes[(slice(1, None),) * seen.outcomes.ndim])
 
 
-_COUNTED = {
+_COUNTED: Mapping[str, Callable[[Seen], Counts]] = {
     COMPLETED: lambda seen: seen.completed,
     JOINT: lambda seen: seen.outcomes,
     LENGTH: _lengths,
@@ -149,67 +198,51 @@ _COUNTED = {
 }
 
 
-def normalised(masses: Array) -> Array:
-    """The masses over their sum."""
-    return masses / masses.sum()
-
-
 def measures_of(laws: KindLaws, claims: str, *, own_drafter: bool) -> KindMeasures:
     """All measures of a kind: what is claimed, and the textbook's law where less is claimed."""
-    found: dict[str, Measure] = {COMPLETED: PoissonMeasure(completed(laws))}
-    impossible = {COMPLETED: _impossible_tokens(laws)}
-    doubtful, mass = np.zeros_like(impossible[COMPLETED]), 0.0
+    found: dict[str, Measure] = {COMPLETED: PoissonMeasure(completed(laws), strict=True)}
+    impossible = impossible_tokens(laws)
+    doubtful, mass = np.zeros_like(impossible), 0.0
     if claims == BLOCK:
         if laws.vocabulary**laws.length <= _MOST_BLOCKS:
             found[JOINT] = PoissonMeasure(block_joint(laws))
     else:
         joint, rounding = chain_joint(laws)
-        found |= _textbook(laws, joint)
-        impossible[JOINT] = (joint == 0) & (rounding == 0)
-        doubtful, mass = rounding > 0, float(rounding.sum())
+        found |= _textbook(laws, joint, rounding)
+        if claims == TEXTBOOK:
+            impossible = (joint == 0) & (rounding == 0)
+            doubtful, mass = rounding > 0, float(rounding.sum())
     if own_drafter and laws.length:
-        found[DRAFTS] = PoissonMeasure(_draft_law(laws))
-    supported = JOINT if claims == TEXTBOOK else COMPLETED
-    if supported == COMPLETED:
-        doubtful, mass = np.zeros_like(doubtful), 0.0
-    return KindMeasures(laws, found, impossible, supported, doubtful, mass)
+        found[DRAFTS] = PoissonMeasure(draft_law(laws), strict=True)
+    return KindMeasures(laws, found, impossible, doubtful, mass)
 
 
 _MOST_BLOCKS = 64
 """The joint law of block verification is enumerated draft by draft; larger kinds go without it."""
 
 
-def _textbook(laws: KindLaws, joint: Array) -> dict[str, Measure]:
-    found: dict[str, Measure] = {JOINT: PoissonMeasure(joint)}
+def _textbook(laws: KindLaws, joint: Array, rounding: Array) -> dict[str, Measure]:
+    found: dict[str, Measure] = {JOINT: PoissonMeasure(joint, _doubted(joint, rounding), strict=True)}
     if not laws.length:
         return found
-    lengths = emitted_lengths(laws.length, laws.vocabulary)
-    masses = np.bincount(lengths.ravel(), weights=joint.ravel())[1:]
-    found[LENGTH] = PoissonMeasure(masses / masses.sum())
-    pairs = rejected_pairs(laws)
-    if pairs.sum() >= LEAST_MASS:
-        found[REJECTED] = ConditionalMeasure(pairs)
+    lengths = emitted_lengths(laws.length, laws.vocabulary).ravel()
+    masses, doubt = (np.bincount(lengths, weights=law.ravel())[1:] for law in (joint, rounding))
+    found[LENGTH] = PoissonMeasure(masses, _doubted(masses, doubt), strict=True)
+    pairs, doubt = rejected_pairs(laws)
+    left_out = _doubted(pairs, doubt)
+    if pairs[~left_out].sum() >= LEAST_MASS:
+        found[REJECTED] = ConditionalMeasure(pairs, left_out, strict=True)
     full = joint[(slice(1, None),) * joint.ndim]
     if full.sum() >= LEAST_MASS:
-        found[BONUS] = ConditionalMeasure(full.sum(axis=tuple(range(full.ndim - 2))))
+        found[BONUS] = ConditionalMeasure(_last_two(full), strict=True)
     return found
 
 
-def _impossible_tokens(laws: KindLaws) -> Bool[np.ndarray, "*cells"]:
-    """Outcomes that no extension can make possible: some token has probability zero after its prefix."""
-    shape = (laws.vocabulary + 1,) * (laws.length + 1)
-    impossible = np.ones(shape, dtype=bool)
-    possible = np.ones((), dtype=bool)
-    for position in range(laws.length + 1):
-        rows = laws.at(position) > 0
-        possible = possible[..., None] & (rows if possible.ndim else rows[0])
-        ended = (slice(1, None),) * (position + 1) + (0,) * (laws.length - position)
-        impossible[ended] = ~possible
-    return impossible
+def _doubted(masses: Array, rounding: Array) -> Cells:
+    """Cells that rounding may change by more than `DOUBT`."""
+    return np.asarray(rounding > DOUBT * masses)
 
 
-def _draft_law(laws: KindLaws) -> Float64[np.ndarray, "*drafts"]:
-    law = laws.drafted(0)[0]
-    for position in range(1, laws.length):
-        law = law[..., None] * laws.drafted(position)
-    return law
+def _last_two(full: np.ndarray) -> np.ndarray:
+    """Sums over all axes but the last two."""
+    return np.asarray(full.sum(axis=tuple(range(full.ndim - 2))))

@@ -22,7 +22,7 @@ MOST_ROWS = 20_000
 """Rows that are compared; more would tell little and cost as much as counting."""
 
 CALLS, CALL_ROWS = 32, 128
-"""Calls that are compared with each other, and their rows."""
+"""Calls that are compared with each other, and their rows where the budget allows it."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +47,15 @@ class Neighbours:
         if self._rows >= MOST_ROWS:
             return
         self._rows += len(step.kinds)
+        groups = self._counts.shape[2]
         for index, distance in enumerate(DISTANCES):
-            kinds, tokens = _paired(step.kinds, distance), _paired(step.emitted[:, 0], distance)
-            same = kinds[:, 0] == kinds[:, 1]
-            equal = same & (tokens[:, 0] == tokens[:, 1])
-            for row, chosen in enumerate((same, equal)):
-                self._counts[index, row] += torch.bincount(
-                    kinds[:, 0][chosen], minlength=self._counts.shape[2]
-                )
+            kinds, others = _paired(step.kinds, distance)
+            tokens, other_tokens = _paired(step.emitted[:, 0], distance)
+            # Cells: not of one kind; of one kind with other tokens, with the same token.
+            cells = kinds + groups * ((kinds == others) * (1 + (tokens == other_tokens).long()))
+            counts = torch.bincount(cells, minlength=3 * groups).reshape(3, groups)
+            self._counts[index, 0] += counts[1] + counts[2]
+            self._counts[index, 1] += counts[2]
 
     def comparisons(self) -> list[Comparison]:
         """One for each distance at which there were pairs."""
@@ -67,10 +68,13 @@ class Neighbours:
         ]
 
 
-def _paired(values: Int64[Tensor, " batch"], distance: int) -> Int64[Tensor, "pairs two"]:
-    """Pairs (i, i + distance) of whole groups of two times the distance."""
+def _paired(
+    values: Int64[Tensor, " batch"], distance: int
+) -> tuple[Int64[Tensor, " pairs"], Int64[Tensor, " pairs"]]:
+    """Values i and i + distance of whole groups of two times the distance."""
     whole = len(values) // (2 * distance) * 2 * distance
-    return values[:whole].reshape(-1, 2, distance).transpose(1, 2).reshape(-1, 2)
+    grouped = values[:whole].reshape(-1, 2, distance)
+    return grouped[:, 0].flatten(), grouped[:, 1].flatten()
 
 
 def chance_of_equals(tables: Tables) -> np.ndarray:
@@ -79,17 +83,17 @@ def chance_of_equals(tables: Tables) -> np.ndarray:
     return np.array([match_probability(law, law) for law in first])
 
 
-def compare_calls(driver: Driver, tables: Tables) -> Comparison:
+def compare_calls(driver: Driver, tables: Tables, rows: int = CALL_ROWS) -> Comparison:
     """Verify batches of the same kinds with other seeds and drafts; compare call 1 with 2, 3 with 4, ..."""
     device = tables.target.device
     generator = torch.Generator().manual_seed(driver.call_seed("calls"))
-    kinds = torch.randint(len(tables.lengths), (CALL_ROWS,), generator=generator).to(device)
+    kinds = torch.randint(len(tables.lengths), (rows,), generator=generator).to(device)
     numbers = tables.scenario.drafts + 2
     first = []
     for call in range(CALLS):
-        fresh = torch.rand(numbers, CALL_ROWS, generator=generator, dtype=torch.float64).to(device)
+        fresh = torch.rand(numbers, rows, generator=generator, dtype=torch.float64).to(device)
         first.append(driver.ask(kinds, list(fresh), driver.call_seed("calls", call)).emitted[:, 0])
-    tokens = torch.stack(first).reshape(CALLS // 2, 2, CALL_ROWS)
+    tokens = torch.stack(first).reshape(CALLS // 2, 2, rows)
     equal = int((tokens[:, 0] == tokens[:, 1]).sum())
     pairs = np.bincount(kinds.cpu().numpy(), minlength=len(tables.lengths)) * (CALLS // 2)
     return Comparison("calls", equal_neighbours(equal, pairs, chance_of_equals(tables)))

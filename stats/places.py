@@ -20,8 +20,10 @@ class Place:
     ----------
     check : id of the check that was refuted there; empty while nothing was.
     scenario : its name, or that of a tree.
-    requests : rows that the scenario got at most.
+    requests : rows that it got at most.
     seed, claims, tolerance : of the run.
+    looks : stages of the scenario that were run until then, of those that so many rows give; 0 for the small
+        checks, which have no stages.
     """
 
     scenario: str
@@ -30,6 +32,7 @@ class Place:
     claims: str
     tolerance: float = 0.0
     check: str = ""
+    looks: int = 0
 
     def to_data(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -53,15 +56,17 @@ def place_of(data: Mapping[str, Any]) -> Place:
         "claims": (str,),
         "tolerance": (int, float),
         "check": (str,),
+        "looks": (int,),
     }
     for name, kinds in fields.items():
         if not isinstance(data.get(name), kinds) or isinstance(data.get(name), bool):
             raise CounterexampleError(f"{name} is {data.get(name)!r}")
     if data["check"] not in BY_ID:
         raise CounterexampleError(f"there is no check {data['check']!r}")
-    if data["claims"] not in CLAIMS or data["requests"] < 0 or not 0 <= data["tolerance"] < 1:
+    counts = min(data["requests"], data["looks"]) >= 0
+    if data["claims"] not in CLAIMS or not counts or not 0 <= data["tolerance"] < 1:
         raise CounterexampleError(
-            f"claims {data['claims']!r}, requests {data['requests']}, tolerance "
+            f"claims {data['claims']!r}, requests {data['requests']}, looks {data['looks']}, tolerance "
             f"{data['tolerance']} don't go together"
         )
     return Place(**{name: data[name] for name in fields})

@@ -156,8 +156,10 @@ class Inverse:
         vocabulary = laws.shape[-1]
         sums = []
         for position in range(laws.shape[1]):
-            rows = laws[:, position].reshape(-1, vocabulary)
-            sums.append((_closed(rows) + torch.arange(len(rows), device=laws.device)[:, None]).reshape(-1))
+            # Summed one after the other: in the parallel sums of a device impossible tokens may get a little.
+            rows = _closed(laws[:, position].reshape(-1, vocabulary).cpu())
+            raised = rows + torch.arange(len(rows))[:, None]
+            sums.append(raised.reshape(-1).to(laws.device))
         return Inverse(tuple(sums), vocabulary)
 
     def draw(

@@ -11,12 +11,9 @@ import numpy as np
 import torch
 
 from tokenlaw.spec.philox import derived_key
-from tokenlaw.spec.row_laws import OFF_TOP_K, RowParameters, row_laws
 from tokenlaw.stats import tables
 from tokenlaw.stats.scenario import Kind, Scenario
-
-MARGIN = 1e-3
-"""Truncations of generated kinds stay so far from their edges that rounding doesn't move them."""
+from tokenlaw.stats.truncations import min_p_apart, top_p_apart
 
 Make = Callable[[np.random.Generator, int, int], Kind]
 """Makes a kind from a generator, V and K."""
@@ -97,14 +94,14 @@ def top_k(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
 def top_p(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
     """Top-p."""
     target, draft = _both(generator, vocabulary, drafts)
-    threshold = _threshold(generator, target, draft)
+    threshold = top_p_apart(generator, target, draft)
     return Kind(f"top-p {threshold:.3f}", target, draft, drafts, top_p=threshold)
 
 
 def min_p(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
     """Min-p."""
     target, draft = _both(generator, vocabulary, drafts)
-    share = _share(generator, target, draft)
+    share = min_p_apart(generator, target, draft)
     return Kind(f"min-p {share:.3f}", target, draft, drafts, min_p=share)
 
 
@@ -112,7 +109,7 @@ def filters(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kin
     """Temperature, top-k and top-p at once: their order matters."""
     target, draft = _both(generator, vocabulary, drafts)
     temperature, k = float(generator.choice([0.6, 1.5])), max(2, vocabulary // 2)
-    threshold = _threshold(generator, target, draft, temperature, k)
+    threshold = top_p_apart(generator, target, draft, temperature, k)
     name = f"temperature {temperature}, top-k {k}, top-p {threshold:.3f}"
     return Kind(name, target, draft, drafts, temperature=temperature, top_k=k, top_p=threshold)
 
@@ -147,50 +144,6 @@ TREE_KINDS: tuple[Make, ...] = (plain, residual, zeros, warm)
 def _both(generator: np.random.Generator, vocabulary: int, drafts: int) -> tuple[torch.Tensor, torch.Tensor]:
     target = tables.spread(generator, (drafts + 1, vocabulary, vocabulary))
     return target, tables.spread(generator, (drafts, vocabulary, vocabulary))
-
-
-def _sorted_laws(
-    target: torch.Tensor, draft: torch.Tensor, temperature: float = 1.0, k: int = OFF_TOP_K
-) -> torch.Tensor:
-    """Laws of both sides before the last truncation, likeliest tokens first."""
-    logits = torch.cat([target, draft])
-    params = RowParameters(
-        torch.full((len(logits),), temperature, dtype=torch.float64),
-        torch.full((len(logits),), k),
-        torch.ones(len(logits), dtype=torch.float64),
-        torch.zeros(len(logits), dtype=torch.float64),
-    )
-    return row_laws(logits, params).sort(-1, descending=True).values
-
-
-def _threshold(
-    generator: np.random.Generator,
-    target: torch.Tensor,
-    draft: torch.Tensor,
-    temperature: float = 1.0,
-    k: int = OFF_TOP_K,
-) -> float:
-    """A top-p that no cumulative sum of the tables comes close to."""
-    sums = _sorted_laws(target, draft, temperature, k).cumsum(-1).flatten()
-    return _apart(sums.numpy(), 0.75 + 0.1 * generator.random(), 0.95)
-
-
-def _share(generator: np.random.Generator, target: torch.Tensor, draft: torch.Tensor) -> float:
-    """A min-p that no ratio to a largest probability comes close to."""
-    laws = _sorted_laws(target, draft)
-    return _apart((laws / laws[..., :1]).flatten().numpy(), 0.08 + 0.1 * generator.random(), 0.4)
-
-
-def _apart(edges: np.ndarray, start: float, end: float) -> float:
-    """The first of evenly spaced numbers that is far from every edge, or the one that is farthest."""
-    candidates = np.linspace(start, end, 400)
-    ordered = np.sort(edges)
-    place = np.searchsorted(ordered, candidates)
-    below = candidates - ordered[np.maximum(place - 1, 0)]
-    above = ordered[np.minimum(place, len(ordered) - 1)] - candidates
-    distance = np.minimum(np.abs(below), np.abs(above))
-    far = np.flatnonzero(distance >= MARGIN)
-    return float(candidates[far[0] if len(far) else int(distance.argmax())])
 
 
 def make_scenario(

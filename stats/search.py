@@ -1,34 +1,37 @@
 """Searches for the pair of laws on which a verifier deviates most, since one fixed pair is a lottery.
 
-Every example is a pair of laws that hypothesis chose, knowing how far the earlier ones were off, and gets
+Every example is a random pair of laws, or a variation of the one that was farthest off so far, and gets
 random numbers of its own. So its e-value is one given everything before it, and the average of a planned
 number of them is an e-value of the whole search, where those that were not run count as 1: bets not placed.
 
-An example that refutes alone is made smaller, on further examples that count for nothing: they only serve the
-reader. While the laws shrink the deviation does so too, and the number of rows is solved again, so that a
-deviation of the size last seen is found with the same probability.
+Further examples may be guided by hypothesis, which chooses them and climbs towards large e-values. With some
+tens of examples independent draws find more, since hypothesis stays near earlier ones; with hundreds the two
+find different things.
+
+An example that refutes alone ends the search, and is made smaller on further examples that count for nothing:
+they only serve the reader. While the laws shrink the deviation changes too, and the number of rows is solved
+again, so that a deviation of the size last seen is found with the same probability.
 """
 
-# ruff: noqa: PLC0415 - hypothesis is slow to import, and only a search needs it
-
 import math
+import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tokenlaw.spec.generation_contracts import TEXTBOOK
 from tokenlaw.spec.philox import derived_key
 from tokenlaw.stats.e_values import average_log_e
 from tokenlaw.stats.examiner import ROWS_AT_ONCE, Examiner, Example
 from tokenlaw.stats.findings import gate_finding, support_finding
+from tokenlaw.stats.guarded import CrashError
+from tokenlaw.stats.guided_search import climb
 from tokenlaw.stats.measures import COMPLETED, JOINT
 from tokenlaw.stats.planner import BUDGET_FACTOR, noncentrality
-from tokenlaw.stats.searched_laws import LawPair, law_pairs
+from tokenlaw.stats.protocol import ProtocolError
+from tokenlaw.stats.searched_laws import LawPair, drawn_pair, varied_pair
 from tokenlaw.stats.smaller_laws import smaller
 from tokenlaw.stats.trial import Trial
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 MISS = 1e-3
 """Probability that a deviation of the size last seen is missed while the laws shrink."""
@@ -40,7 +43,7 @@ SHRINKING_FACTOR = 200
 """Shrinking takes at most so many times the rows of an example in all."""
 
 PROMISING = 1.0
-"""Log e-value from which on hypothesis tries laws like those of an example: below it would climb in noise."""
+"""Log e-value from which on half of the further examples are variations of one: below there's only noise."""
 
 PILOT = 4
 """A smaller pair that needs more rows than this many examples is tried with one in so many of them first."""
@@ -55,7 +58,7 @@ class SearchResult:
     log_e : natural logarithm of the e-value of the whole search.
     samples : rows behind it; those of shrinking don't count.
     examples : pairs of laws that were tried.
-    finding : the smallest pair that refutes, its laws and worst outcomes; empty if none refutes alone.
+    finding : the smallest pair that refutes, its laws and worst outcomes; empty if the search doesn't refute.
     counterexample : plain JSON data of that pair, for `repeat`; None if there is none.
     """
 
@@ -77,13 +80,14 @@ def search(
     alive: Callable[[], None],
     needed: float,
     own_drafter: bool,
+    guided: int = 0,
 ) -> SearchResult:
-    """Let hypothesis search, and make what it finds small.
+    """Search, and make what is found small.
 
     Parameters
     ----------
     verifier : a `tokenlaw.spec.generation_contracts.Verifier`. Its exceptions, and
-        `tokenlaw.stats.protocol.ProtocolError`, end the search and are passed on.
+        `tokenlaw.stats.protocol.ProtocolError`, end the search and are passed on, unless it has refuted.
     claims : what it is held to: the completed law, with ``textbook`` the joint law as well.
     seed, device : of the run; the same seed gives the same result.
     examples : pairs of laws that are tried at most.
@@ -91,19 +95,28 @@ def search(
     alive : called after each call of the verifier.
     needed : log e-value of the search from which on it refutes.
     own_drafter : whether the verifier has a drafter of its own; half of the examples use it then.
+    guided : further examples, chosen by hypothesis.
     """
-    hunt = _Hunt(Examiner(verifier, claims, seed, device, alive), examples, rows, needed)
-    _explore(hunt, law_pairs(own_drafter=own_drafter), derived_key(seed, "searched laws"))
+    total = examples + guided
+    hunt = _Hunt(Examiner(verifier, claims, seed, device, alive), total, rows, needed)
+    hunt.run(random.Random(derived_key(seed, "searched laws")), examples, own_drafter=own_drafter)
+    if guided and hunt.smallest is None:
+        climb(lambda choices: hunt.climbed(choices, own_drafter), guided, derived_key(seed, "guided"))
     hunt.shrink()
-    log_es = hunt.log_es + [0.0] * (examples - len(hunt.log_es))
-    log_e = average_log_e(log_es, [1 / examples] * examples)
-    found = hunt.smallest
-    if found is None:
+    log_es = hunt.log_es + [0.0] * (total - len(hunt.log_es))
+    log_e = average_log_e(log_es, [1 / total] * total)
+    # Several examples may refute together where none does so alone.
+    found = hunt.smallest or hunt.best
+    if found is None or log_e < needed:
         return SearchResult(log_e, hunt.samples, len(hunt.log_es))
     counterexample = {"name": found.name, "claims": claims, "seed": seed, "rows": found.rows}
     counterexample |= found.pair.to_data()
-    trial = repeat(verifier, counterexample, device=device, alive=alive)
-    finding = f"{found.pair.describe()}\n{_finding(trial, claims, hunt.threshold)}"
+    try:
+        trial = repeat(verifier, counterexample, device=device, alive=alive)
+        again = _finding(trial, claims, hunt.threshold)
+    except (CrashError, ProtocolError) as error:
+        again = f"log10 e = {found.log_e / math.log(10):.1f}; tried again, it fails: {error}"
+    finding = f"{found.pair.describe()}\n{again}"
     return SearchResult(log_e, hunt.samples, len(hunt.log_es), finding, counterexample)
 
 
@@ -125,13 +138,9 @@ def _finding(trial: Trial, claims: str, needed: float) -> str:
     return support_finding(trial) or gate_finding(trial, worst, needed)
 
 
-class _StopSearch(BaseException):
-    """Ends a hypothesis run from within; an `Exception` would be taken for a failing example."""
-
-
 @dataclass
 class _Hunt:
-    """What hypothesis' examples have shown so far."""
+    """What the examples have shown so far."""
 
     examiner: Examiner
     examples: int
@@ -139,6 +148,7 @@ class _Hunt:
     needed: float
     log_es: list[float] = field(default_factory=list)
     samples: int = 0
+    best: Example | None = None
     smallest: Example | None = None
     shrinking_rows: float = 0.0
 
@@ -147,16 +157,30 @@ class _Hunt:
         """Log e-value from which on one example refutes alone."""
         return self.needed + math.log(self.examples)
 
-    def count(self, pair: LawPair) -> Example:
-        """An example of the search itself; the first that refutes ends it."""
-        if len(self.log_es) == self.examples:
-            raise _StopSearch
+    def run(self, dice: random.Random, examples: int, *, own_drafter: bool) -> None:
+        """Try so many examples, or until one refutes."""
+        while len(self.log_es) < examples and self.smallest is None:
+            if self.best is not None and self.best.log_e > PROMISING and dice.random() < 0.5:
+                pair = varied_pair(dice, self.best.pair)
+            else:
+                pair = drawn_pair(dice, own_drafter=own_drafter)
+            self._counted(pair)
+
+    def climbed(self, choices: random.Random, own_drafter: bool) -> float | None:
+        """Try an example that hypothesis chose; its log e-value, or None if the search is over."""
+        if self.smallest is not None or len(self.log_es) == self.examples:
+            return None
+        return min(self._counted(drawn_pair(choices, own_drafter=own_drafter)).log_e, self.threshold)
+
+    def _counted(self, pair: LawPair) -> Example:
+        """An example of the search itself."""
         example = self.examiner.examine(pair, self.rows)
         self.log_es.append(example.log_e)
         self.samples += example.samples
         if example.log_e >= self.threshold:
             self.smallest = example
-            raise _StopSearch
+        if self.best is None or example.log_e > self.best.log_e:
+            self.best = example
         return example
 
     def shrink(self) -> None:
@@ -167,10 +191,14 @@ class _Hunt:
     def _refutes(self, pair: LawPair) -> bool:
         """Whether a smaller pair refutes as well; no, if there are no rows left to find out."""
         rows = self._rows_needed()
-        pilot = self._uncounted(pair, rows / PILOT) if rows > PILOT * self.rows else None
-        if pilot is not None and pilot.log_e <= 0:
+        try:
+            pilot = self._uncounted(pair, rows / PILOT) if rows > PILOT * self.rows else None
+            if pilot is not None and pilot.log_e <= 0:
+                return False
+            example = self._uncounted(pair, rows)
+        except (CrashError, ProtocolError):
+            # What is refuted already must stay so, and another failure is another finding.
             return False
-        example = self._uncounted(pair, rows)
         if example is None or example.log_e < self.threshold:
             return False
         self.smallest = example
@@ -192,35 +220,3 @@ class _Hunt:
         alpha = max(math.exp(-self.threshold), 1e-300)
         kind = BUDGET_FACTOR * noncentrality(last.cells - 1, alpha, MISS) / (4 * last.tv**2)
         return float(min(max(2 * kind, self.rows), MOST_ROWS_FACTOR * self.rows))
-
-
-def _explore(hunt: _Hunt, pairs: "SearchStrategy[LawPair]", seed: int) -> None:
-    """Run hypothesis until it has tried enough, or found a pair that refutes."""
-    import hypothesis
-    from hypothesis import HealthCheck, Phase, Verbosity
-
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=hunt.examples,
-        database=None,
-        deadline=None,
-        derandomize=False,
-        phases=(Phase.generate, Phase.target),
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-    )
-    @hypothesis.given(pairs)
-    def trial(pair: LawPair) -> None:
-        try:
-            example = hunt.count(pair)
-        except Exception as error:
-            # What the verifier raises would count as a failing example.
-            raise _StopSearch from error
-        if example.log_e > PROMISING:
-            hypothesis.target(example.log_e, label="log e-value")
-
-    try:
-        trial()
-    except _StopSearch as stop:
-        if stop.__cause__ is not None:
-            raise stop.__cause__ from None

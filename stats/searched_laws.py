@@ -1,13 +1,9 @@
-"""Small pairs of laws for a search: integer weights, so that zeros, ties and certain tokens are frequent.
+"""Small pairs of laws for a search: integer weights, so that zeros, ties and certain tokens are frequent."""
 
-hypothesis draws them. Every choice is one of fewer than a hundred, which hypothesis draws equally whatever
-else is loaded: constants in the source of modules count only from a hundred on.
-"""
-# ruff: noqa: PLC0415 - hypothesis is slow to import, and only a search needs it
-
+import random
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import torch
 from jaxtyping import Float32, Float64
@@ -15,9 +11,6 @@ from torch import Tensor
 
 from tokenlaw.spec.row_laws import OFF_TOP_K
 from tokenlaw.stats.scenario import Kind, Scenario, Tables
-
-if TYPE_CHECKING:
-    from hypothesis.strategies import SearchStrategy
 
 Weights = tuple[tuple[tuple[int, ...], ...], ...]
 """For each position and context a weight for each token, not all of them 0; a position may have one context
@@ -28,6 +21,7 @@ _VOCABULARIES, _DRAFTS = (2, 3, 4, 5), (1, 2, 3)
 _TEMPERATURES = (1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 2.0, 0.0)
 _TOP_K = (OFF_TOP_K, OFF_TOP_K, OFF_TOP_K, OFF_TOP_K, 1, 2, 3)
 _CLOSE = (False, False, False, True)
+_RENEWED = 1 / 3
 
 _UNTIE = 1 / 16
 """How much less each token's logit is than that of the one before, where a truncation or an argmax would meet
@@ -107,7 +101,7 @@ class LawPair:
         settings = [f"V = {self.vocabulary}", f"K = {self.drafts}"]
         settings += [f"temperature {self.temperature:g}"] if self.temperature != 1 else []
         settings += [f"top-k {self.top_k}"] if self.top_k != OFF_TOP_K else []
-        settings += ["drafts drawn by the implementation"] if self.own_drafter else []
+        settings += ["own drafts"] if self.own_drafter else []
         lines = [f"{', '.join(settings)}, and these laws (all settings applied):"]
         lines += self._rows("target", self.target, tables.target[0])
         lines += self._rows("draft", self.draft, tables.draft[0])
@@ -137,28 +131,38 @@ def law_of(weights: tuple[int, ...]) -> tuple[int, ...]:
     return weights if any(weights) else (1, *weights[1:])
 
 
-def law_pairs(*, own_drafter: bool) -> "SearchStrategy[LawPair]":
-    """Pairs of laws; half of them for the implementation's own drafter, if it has one."""
-    from hypothesis import strategies as st
+def drawn_pair(dice: random.Random, *, own_drafter: bool) -> LawPair:
+    """A random pair; half of them are for the implementation's own drafter, if it has one."""
+    vocabulary, drafts = dice.choice(_VOCABULARIES), dice.choice(_DRAFTS)
+    contexts = dice.choice((1, 2, 2, vocabulary))
 
-    modes = (False, True) if own_drafter else (False,)
+    def table(positions: int) -> Weights:
+        return tuple(
+            tuple(_drawn_row(dice, vocabulary) for _ in range(contexts if position else 1))
+            for position in range(positions)
+        )
 
-    @st.composite
-    def draw_pair(draw: st.DrawFn) -> LawPair:
-        vocabulary = draw(st.sampled_from(_VOCABULARIES))
-        drafts = draw(st.sampled_from(_DRAFTS))
-        contexts = draw(st.sampled_from((1, 2, 2, vocabulary)))
-        settings = [draw(st.sampled_from(values)) for values in (_TEMPERATURES, _TOP_K, _CLOSE, modes)]
-        weight = st.sampled_from(_WEIGHTS)
+    return LawPair(
+        table(drafts + 1),
+        table(drafts),
+        dice.choice(_TEMPERATURES),
+        dice.choice(_TOP_K),
+        dice.choice(_CLOSE),
+        own_drafter and dice.choice((False, True)),
+    )
 
-        def row() -> tuple[int, ...]:
-            return law_of(tuple(draw(weight) for _ in range(vocabulary)))
 
-        def table(positions: int) -> Weights:
-            return tuple(
-                tuple(row() for _ in range(contexts if position else 1)) for position in range(positions)
-            )
+def varied_pair(dice: random.Random, pair: LawPair) -> LawPair:
+    """The pair with about a third of its rows drawn anew."""
 
-        return LawPair(table(drafts + 1), table(drafts), *settings)
+    def table(weights: Weights) -> Weights:
+        return tuple(
+            tuple(_drawn_row(dice, pair.vocabulary) if dice.random() < _RENEWED else row for row in rows)
+            for rows in weights
+        )
 
-    return draw_pair()
+    return replace(pair, target=table(pair.target), draft=table(pair.draft))
+
+
+def _drawn_row(dice: random.Random, vocabulary: int) -> tuple[int, ...]:
+    return law_of(tuple(dice.choice(_WEIGHTS) for _ in range(vocabulary)))

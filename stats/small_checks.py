@@ -11,38 +11,43 @@ from torch import Tensor
 from tokenlaw.spec.generation_contracts import VerifyBatch
 from tokenlaw.spec.philox import derived_key
 from tokenlaw.spec.row_laws import UNSEEDED
+from tokenlaw.stats.chain_laws import ROUNDING
 from tokenlaw.stats.driver import Driver, uniforms
 from tokenlaw.stats.protocol import check_emitted
 from tokenlaw.stats.scenario import Tables
 
 ROWS = 256
-"""Rows of a small check."""
+"""Rows of a small check, where the budget allows it."""
 
-NEAR_RATIO = 1e-6
-"""Numbers so close to p / q, relatively, may be decided either way: engines round the ratio."""
+BOUNDARY_FACTOR = 4
+"""So many times the rows are asked about decisions."""
+
+ROWS_OF_CHECKS = 2 + 2 + BOUNDARY_FACTOR
+"""So many times the rows are verified in all, at most."""
 
 
-def replay(verifier: Any, tables: Tables, seed: int, exercised: Counter[str]) -> str:
+def replay(verifier: Any, tables: Tables, seed: int, exercised: Counter[str], rows: int = ROWS) -> str:
     """Verify one batch twice with one seed; what differs, or an empty text."""
     driver = Driver(verifier, tables, seed)
-    step = driver.step(0, ROWS)
+    step = driver.step(0, rows)
     again = verifier.verify(step.batch, seed=driver.call_seed(0))
     check_emitted(again, step.batch)
-    exercised["replayed rows"] += ROWS
+    exercised["replayed rows"] += rows
     return _difference(step.emitted, again, step.batch, "the same batch with the same seed")
 
 
-def row_seeds(verifier: Any, tables: Tables, seed: int, exercised: Counter[str]) -> str:
+def row_seeds(verifier: Any, tables: Tables, seed: int, exercised: Counter[str], rows: int = ROWS) -> str:
     """Verify rows with seeds in other company, at other places; what differs, or an empty text."""
     driver = Driver(verifier, tables, seed)
-    step = driver.step(0, ROWS)
-    device = step.kinds.device
-    seeds = torch.arange(ROWS, device=device) * 7919 + derived_key(seed, "row seeds") % 10_007
-    seeds = torch.where(torch.arange(ROWS, device=device) % 3 == 2, UNSEEDED, seeds)
-    whole = _with_seeds(step.batch, seeds)
+    batch = driver.batch(*driver.drawn(0, rows), driver.call_seed("row seeds", 0))
+    device = batch.draft_tokens.device
+    seeds = torch.arange(rows, device=device) * 7919 + derived_key(seed, "row seeds") % 10_007
+    seeds = torch.where(torch.arange(rows, device=device) % 3 == 2, UNSEEDED, seeds)
+    whole = _with_seeds(batch, seeds)
     first = verifier.verify(whole, seed=driver.call_seed("row seeds", 1))
     check_emitted(first, whole)
-    order = torch.randperm(ROWS, generator=torch.Generator().manual_seed(seed)).to(device)[: ROWS * 3 // 4]
+    generator = torch.Generator().manual_seed(driver.call_seed("row seeds", "order"))
+    order = torch.randperm(rows, generator=generator).to(device)[: -(-rows * 3 // 4)]
     part = chosen_rows(whole, order)
     second = verifier.verify(part, seed=driver.call_seed("row seeds", 2))
     check_emitted(second, part)
@@ -52,19 +57,20 @@ def row_seeds(verifier: Any, tables: Tables, seed: int, exercised: Counter[str])
     return _difference(same, second, part, "a row with the same seed in another batch")
 
 
-def boundary(verifier: Any, tables: Tables, seed: int, exercised: Counter[str]) -> str:
+def boundary(verifier: Any, tables: Tables, seed: int, exercised: Counter[str], rows: int = ROWS) -> str:
     """Inject the numbers that decide about acceptance; what was decided wrongly, or an empty text.
 
-    Numbers are 0, 2^-24, 1 - 2^-24, just below and above p / q, and p / q itself, where either way will do.
+    Numbers are 0, 2^-24, 1 - 2^-24, just below and above p / q, and p / q itself. Numbers within `ROUNDING`
+    of p / q, relatively, may be decided either way: engines round the ratio.
     """
     driver = Driver(verifier, tables, seed)
-    batch = driver.step(0, ROWS * 4).batch
+    batch = driver.batch(*driver.drawn(0, rows * BOUNDARY_FACTOR), driver.call_seed("boundary", 0))
     ratios = _ratios(batch)
     numbers = _numbers(ratios, seed)
     emitted = verifier.verify(batch, seed=driver.call_seed("boundary"), uniforms=numbers)
     check_emitted(emitted, batch)
     accepted = (emitted >= 0).sum(-1) - 1
-    must, may = (numbers < ratios * (1 - NEAR_RATIO)), (numbers <= ratios * (1 + NEAR_RATIO)) & (ratios > 0)
+    must, may = (numbers < ratios * (1 - ROUNDING)), (numbers <= ratios * (1 + ROUNDING)) & (ratios > 0)
     least, most = _prefix(must, batch), _prefix(may, batch)
     exercised["decisions"] += int(torch.minimum(accepted + 1, batch.num_draft_tokens).sum())
     exercised["accepted"] += int(accepted.sum())
@@ -102,7 +108,7 @@ def _numbers(ratios: Float64[Tensor, "batch drafts"], seed: int) -> Float64[Tens
             ratios * (1 + 1e-4),
             ratios,
         ]
-    ).clamp(0.0, 1.0 - 2.0**-53)
+    ).clamp(0.0, 1 - tiny)  # the largest number below one that a float32 holds
     index = (torch.stack(pick, 1) * len(choices)).long()
     return choices.gather(0, index[None])[0]
 

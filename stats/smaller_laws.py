@@ -1,8 +1,4 @@
-"""Makes a pair of laws smaller while it still refutes: fewer drafts, tokens, contexts, settings, weights.
-
-Own code, not hypothesis' shrinker: that one edits the choices behind a pair, where leaving out a token or a
-draft moves all later choices. Here every step keeps the rest of the laws, so that fewer rows are verified.
-"""
+"""Makes a pair of laws smaller while it still refutes: fewer drafts, tokens, contexts, settings, weights."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace

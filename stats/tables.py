@@ -9,6 +9,9 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
+APART = 0.01
+"""Least difference of two logits of a row, where ties aren't meant."""
+
 Logits = Float32[Tensor, "positions contexts vocabulary"]
 Shape = tuple[int, int, int]
 
@@ -17,8 +20,12 @@ TINY = -18.4
 
 
 def spread(generator: np.random.Generator, shape: Shape, deviation: float = 1.5) -> Logits:
-    """Normal logits: every token possible, rows unlike each other."""
-    return _float(generator.normal(0.0, deviation, shape))
+    """Normal logits: every token possible, rows unlike each other.
+
+    Tokens of a row are `APART` at least, so that no rounding decides which is the largest, or the k-th.
+    """
+    logits = generator.normal(0.0, deviation, shape)
+    return _float(logits + APART * logits.argsort(-1).argsort(-1))
 
 
 def with_zeros(generator: np.random.Generator, logits: Logits, share: float = 0.3) -> Logits:

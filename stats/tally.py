@@ -87,7 +87,7 @@ class JointTally:
 def of_kind(counts: Counts, kind: int, length: int) -> Counts:
     """Counts of one kind, with one axis for each of its ``length + 1`` positions."""
     found = counts[kind]
-    return found[(...,) + (0,) * (found.ndim - length - 1)]
+    return np.asarray(found[(...,) + (0,) * (found.ndim - length - 1)])
 
 
 def complete(counts: Counts, laws: KindLaws, *names: int | str) -> Counts:

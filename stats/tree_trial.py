@@ -23,7 +23,7 @@ from tokenlaw.stats.scenario import Tables
 from tokenlaw.stats.scenarios import TREE_KINDS, make_scenario
 from tokenlaw.stats.tally import complete
 from tokenlaw.stats.tree_drafts import draw_tree
-from tokenlaw.stats.trial import kind_laws
+from tokenlaw.stats.trial import kind_laws, poisson_size
 
 ROOT = -1
 
@@ -55,7 +55,9 @@ class TreeResult:
     log_e : average over the kinds of rows.
     samples : rows.
     later : rows in which a first candidate was rejected.
-    finding : the kind that is farthest off.
+    worst : the kind that is farthest off, in words.
+    expected, cells : mean number of samples of each kind, and possible outcomes of each.
+    kinds : how many of them there are.
     """
 
     name: str
@@ -63,6 +65,9 @@ class TreeResult:
     samples: int
     later: int
     worst: str
+    expected: float
+    cells: int
+    kinds: int
 
 
 class TreeTrial:
@@ -91,29 +96,30 @@ class TreeTrial:
             ragged=False,
         )
         self._tables = Tables.of(scenario, device)
-        self._measures = [PoissonMeasure(completed(laws)) for laws in kind_laws(self._tables)]
+        self._laws = kind_laws(self._tables)
+        self._measures = [PoissonMeasure(completed(laws), strict=True) for laws in self._laws]
 
-    def run(self, mean: float, rows: int) -> TreeResult:
-        """Verify a Poisson number of rows of this mean, in calls of so many rows."""
+    def run(self, mean: float, rows: int, most: int | None = None) -> TreeResult:
+        """Verify a Poisson number of rows, in calls of so many rows; none if it exceeds ``most``."""
         names = (self._seed, self._tables.scenario.name)
-        generator = np.random.Generator(np.random.Philox(derived_key(*names, "size")))
-        size = int(generator.poisson(mean))
+        size = poisson_size(mean, *names)
+        if most is not None and size > most:
+            size, mean = 0, 0.0
         outcomes, later = self._counted(size, rows)
-        log_es, found = [], []
-        for index, (measure, laws) in enumerate(zip(self._measures, kind_laws(self._tables), strict=True)):
-            seen = complete(outcomes[index], laws, *names, index)
-            impossible = bool(seen[measure.law == 0].any())
-            log_es.append(np.inf if impossible else measure.log_e(seen, mean / len(self._measures)))
-            found.append(seen)
+        expected = mean / len(self._measures)
+        log_es = [
+            measure.log_e(complete(outcomes[index], laws, *names, index), expected)
+            for index, (measure, laws) in enumerate(zip(self._measures, self._laws, strict=True))
+        ]
         worst = int(np.argmax(log_es))
         kind = self._tables.scenario.kinds[worst].name
         text = (
             f"Tree of {self.name}, rows of kind {kind!r}: log10 e = {log_es[worst] / np.log(10):.1f} after "
             f"{size} rows."
         )
-        return TreeResult(
-            self.name, average_log_e(log_es, [1 / len(log_es)] * len(log_es)), size, later, text
-        )
+        average = average_log_e(log_es, [1 / len(log_es)] * len(log_es))
+        cells = max(measure.cells for measure in self._measures)
+        return TreeResult(self.name, average, size, later, text, expected, cells, len(log_es))
 
     def _counted(self, size: int, rows: int) -> tuple[np.ndarray, int]:
         """Counts ``[kinds] + [V + 1] * (depth + 1)`` of emitted tokens."""

@@ -1,8 +1,9 @@
 """One scenario tried on one verifier: samples in Poisson-sized stages, a look after each."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from tokenlaw.spec.philox import derived_key
 from tokenlaw.stats.chain_laws import KindLaws, emitted_lengths
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.e_values import average_log_e, product_log_e
-from tokenlaw.stats.measures import COMPLETED, JOINT, KindMeasures, Seen, measures_of, normalised
+from tokenlaw.stats.measures import COMPLETED, JOINT, KindMeasures, Seen, measures_of
 from tokenlaw.stats.neighbours import Neighbours
 from tokenlaw.stats.scenario import Scenario, Tables
 from tokenlaw.stats.tally import JointTally, complete, of_kind
@@ -22,6 +23,11 @@ FIRST_LOOK = 8_000
 """Samples before the first look at a scenario; there is another one whenever four times as many are there."""
 
 LOOK_FACTOR = 4
+
+SURPRISE = 5.0
+"""Before the last look e-values are worked out only if some kind's counts are off by so many standard
+deviations: a look costs as much as a hundred thousand samples. Then all of them are, so that what is known of
+a check are always e-values of one time."""
 
 
 @dataclass
@@ -46,7 +52,7 @@ class KindResult:
             self.log_es = {
                 check: tolerant_log_e(
                     measures.counts(check, seen).ravel(),
-                    normalised(measures.measures[check].law.ravel()),
+                    (law := measures.measures[check].law.ravel()) / law.sum(),
                     tolerance,
                     expected_total=seen.expected,
                 )
@@ -55,16 +61,13 @@ class KindResult:
             }
             return
         self.log_es = {check: measures.log_e(check, seen) for check in measures.measures}
-        for check, cells in measures.impossible.items():
-            if seen.outcomes[cells].any():
-                self.log_es[check] = math.inf
 
     def impossible(self) -> list[tuple[int, ...]]:
         """Outcomes that were seen and can't happen, as tuples of tokens, most frequent first."""
         assert self.seen is not None
-        impossible = self.measures.impossible[self.measures.supported]
-        cells = np.argwhere(impossible & (self.seen.outcomes > 0))
-        ordered = sorted(cells.tolist(), key=lambda cell: -int(self.seen.outcomes[tuple(cell)]))
+        outcomes = self.seen.outcomes
+        cells = np.argwhere(self.measures.impossible & (outcomes > 0))
+        ordered = sorted(cells.tolist(), key=lambda cell: -int(outcomes[tuple(cell)]))
         return [tuple(index - 1 for index in cell if index) for cell in ordered]
 
     def doubtful(self) -> tuple[int, float]:
@@ -109,31 +112,47 @@ class Trial:
         self._stage = 0
         self.samples, self.expected = 0, 0.0
 
-    def stages(self, budget: int) -> Iterator[float]:
-        """Means of the Poisson laws from which the stages get their sizes, below the budget in all."""
-        # Four standard deviations less: the sizes are random, the budget is not.
-        total = max(budget - 4 * math.sqrt(budget), budget / 2)
-        done, goal = 0.0, min(float(FIRST_LOOK), total)
-        while done < total:
-            yield goal - done
-            done, goal = goal, min(goal * LOOK_FACTOR, total)
+    def run_stage(
+        self, mean: float, rows: int, alive: Callable[[], None], *, last: bool = True, most: int | None = None
+    ) -> bool:
+        """Draw the size of a stage, verify so many samples in calls of so many rows, and look.
 
-    def run_stage(self, mean: float, rows: int, alive: Callable[[], None]) -> None:
-        """Draw the size of a stage, verify so many samples in calls of so many rows, and look."""
+        Parameters
+        ----------
+        last : whether to work out the e-values in any case, not only where something is surprising.
+        most : samples that the stage may have at most; if it would have more, it has none. For a mean from
+            `stages` that happens once in thousands of times, whatever was seen, and raises the mean of an
+            e-value from one by as little.
+
+        Returns
+        -------
+        Whether the e-values are those of all samples so far.
+        """
         self._stage += 1
-        generator = np.random.Generator(
-            np.random.Philox(derived_key(self._seed, self.scenario.name, "size", self._stage))
-        )
-        size = int(generator.poisson(mean))
+        size = poisson_size(mean, self._seed, self.scenario.name, self._stage)
+        if most is not None and size > most:
+            size, mean = 0, 0.0
         for step in self._driver.steps(self.samples, self.samples + size, rows):
             self._tally.add(step)
             self.neighbours.add(step)
             alive()
         self.samples += size
         self.expected += mean
-        self._look()
+        self._count()
+        looked = last or self.tolerance > 0 or self._surprising()
+        if looked:
+            for result in self.kinds:
+                result.judge(self.tolerance)
+        return looked
 
-    def _look(self) -> None:
+    def _surprising(self) -> bool:
+        """Whether a look promises something."""
+        return any(
+            result.seen is not None and result.measures.surprise(result.seen) > SURPRISE
+            for result in self.kinds
+        )
+
+    def _count(self) -> None:
         outcomes, pairs, drafts = self._tally.outcomes(), self._tally.pairs(), self._tally.drafts()
         added, self._outcomes = outcomes - self._outcomes, outcomes
         for index, (kind, result) in enumerate(zip(self.scenario.kinds, self.kinds, strict=True)):
@@ -148,7 +167,6 @@ class Trial:
                 _first_drafts(drafts[index], length) if self.scenario.own_drafter else drafts[index],
                 self.expected / len(self.kinds),
             )
-            result.judge(self.tolerance)
 
     def log_e(self, check: str) -> float | None:
         """Log e-value of a check over all kinds that it is asked of: half average, half product."""
@@ -185,6 +203,34 @@ def kind_laws(tables: Tables) -> list[KindLaws]:
     return [KindLaws(target[at, : length + 1], draft[at, :length]) for at, length in enumerate(lengths)]
 
 
+def stages(budget: int) -> list[float]:
+    """Means of the Poisson laws from which the stages of a scenario get their sizes.
+
+    >>> [round(mean) for mean in stages(40_000)]
+    [8000, 24000, 7204]
+    """
+    total = affordable_mean(budget)
+    looks = [0.0]
+    while looks[-1] < total:
+        looks.append(min(max(looks[-1] * LOOK_FACTOR, float(FIRST_LOOK)), total))
+    return [after - before for before, after in pairwise(looks)]
+
+
+def affordable_mean(budget: int) -> float:
+    """Mean of a Poisson number that is within the budget up to four standard deviations.
+
+    >>> mean = affordable_mean(10_000)
+    >>> round(mean + 4 * mean**0.5, 6)
+    10000.0
+    """
+    return float((math.sqrt(budget + 4) - 2) ** 2)
+
+
+def poisson_size(mean: float, *names: int | str) -> int:
+    """A Poisson number of this mean, which depends on the names alone."""
+    return int(np.random.Generator(np.random.Philox(derived_key(*names, "size"))).poisson(mean))
+
+
 def largest_rows(scenario: Scenario, budget: int, device: str) -> int:
     """Rows of a call: few enough to stay in a processor's cache, or to fit in a device's free memory."""
     numbers = (2 * scenario.drafts + 1) * scenario.vocabulary
@@ -192,4 +238,4 @@ def largest_rows(scenario: Scenario, budget: int, device: str) -> int:
         free, _ = torch.cuda.mem_get_info(torch.device(device))
         # Logits, laws, sums and temporaries in float64 take about 16 times as many numbers of 4 bytes.
         return max(min(free // (4 * 16 * numbers) // 4, 2**22), 1)
-    return max(min(2**20 // numbers, 8_192, budget // 24), 64)
+    return max(min(2**20 // numbers, 8_192, budget // 24), min(64, max(budget, 1)))

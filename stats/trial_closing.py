@@ -1,21 +1,29 @@
 """What is asked once of a scenario, when it has run: power, support, chi-square, neighbours."""
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 from scipy import stats as distributions
 
 from tokenlaw.stats.chain_laws import completed
-from tokenlaw.stats.chi_square import chi_square
-from tokenlaw.stats.findings import gate_finding, support_finding
+from tokenlaw.stats.chi_square import SAFETY_FACTOR, chi_square
+from tokenlaw.stats.e_values import average_log_e
+from tokenlaw.stats.findings import doubtful_finding, gate_finding, support_finding
 from tokenlaw.stats.law_book import TRIAL_GATES, LawBook
 from tokenlaw.stats.law_outcome import MISS, visible_tv
 from tokenlaw.stats.measures import SUPPORT
 from tokenlaw.stats.neighbours import Comparison
 from tokenlaw.stats.places import Place
+from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.tolerant import mcdiarmid_log_p, mcdiarmid_threshold
+from tokenlaw.stats.tree_trial import TreeResult
 from tokenlaw.stats.trial import KindResult, Trial
-from tokenlaw.stats.verifier_checks import CHI_SQUARE, ROWS
+from tokenlaw.stats.verifier_checks import CHI_SQUARE, ROWS, TREES, WIDE
+from tokenlaw.stats.wide_trial import WideTrial
+
+TRIAL_CHECKS = (*TRIAL_GATES, SUPPORT, CHI_SQUARE, ROWS)
+"""Checks that are asked of every scenario of few tokens."""
 
 
 def close(trial: Trial, book: LawBook, place: Place, *, stopped: bool) -> None:
@@ -34,18 +42,44 @@ def close(trial: Trial, book: LawBook, place: Place, *, stopped: bool) -> None:
     if book.asks(CHI_SQUARE) and not stopped:
         book.outcomes[CHI_SQUARE].samples += trial.samples
         for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True):
-            _close_chi_square(trial, kind.name, result, book, place)
+            _close_chi_square(trial, kind, result, book, place)
 
 
 def compared(check: str, comparison: Comparison, book: LawBook, place: Place) -> None:
     """Write down how often neighbours were equal."""
     result = comparison.result
-    book.outcomes[check].p_values.append(result.p_value)
     text = (
         f"Scenario {place.scenario!r}, {comparison.what}: {result.observed} of {result.pairs} pairs of one "
         f"kind began with the same token, expected {result.expected:.1f} (p = {result.p_value:.1e})."
     )
-    book.found(check, -result.p_value, text, place)
+    book.tested(check, result.p_value, lambda: text, place)
+
+
+def close_wide(trial: WideTrial, book: LawBook, place: Place, events: Mapping[str, int]) -> None:
+    """Write into the book what a wide vocabulary showed."""
+    outcome, log_es = book.outcomes[WIDE], trial.log_es()
+    weights = [1 / len(log_es)] * len(log_es)
+    outcome.samples += trial.samples
+    book.exercise(events)
+    book.record(WIDE, place.scenario, average_log_e(list(log_es.values()), weights))
+    alpha = math.exp(-book.missing(WIDE)) * book.share(WIDE, place.scenario) * weights[0]
+    outcome.visible.append(visible_tv(trial.expected, trial.cells, alpha))
+    weight = outcome.log_es[place.scenario]
+    if weight >= book.missing(WIDE) - book.needed(WIDE) / 2:
+        book.found(WIDE, weight, trial.finding(log_es), place)
+
+
+def close_tree(result: TreeResult, book: LawBook, place: Place) -> None:
+    """Write into the book what a tree showed."""
+    outcome, share = book.outcomes[TREES], book.share(TREES, place.scenario)
+    outcome.samples += result.samples
+    book.exercise({"trees": result.samples, "second candidates": result.later})
+    book.record(TREES, place.scenario, result.log_e)
+    alpha = math.exp(-book.missing(TREES)) * share / result.kinds
+    outcome.visible += [visible_tv(result.expected, result.cells, alpha)] * result.kinds
+    weight = result.log_e + math.log(share)
+    if weight >= book.missing(TREES) - book.needed(TREES) / 2:
+        book.found(TREES, weight, result.worst, place)
 
 
 def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
@@ -54,45 +88,50 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
     outcome.samples += trial.samples
     asked = [result for result in trial.kinds if check in result.log_es]
     cells = max(result.measures.measures[check].cells for result in asked)
-    alpha = book.alpha(check) * share / (2 * len(asked))
+    # A kind is one of many in the average over kinds, half of the scenario's e-value.
+    alpha = math.exp(-book.missing(check)) * share / (2 * len(asked))
     if not trial.tolerance:
-        outcome.visible += [visible_tv(trial.expected / len(trial.kinds), cells, alpha)] * len(asked)
+        for result in asked:
+            samples = result.measures.measures[check].samples(trial.expected / len(trial.kinds))
+            outcome.visible.append(visible_tv(samples, cells, alpha))
     weight = outcome.log_es[name] + math.log(share)
-    if weight >= book.needed(check) / 2:
+    if weight >= book.missing(check) - book.needed(check) / 2:
         book.found(check, weight, gate_finding(trial, check, book.needed(check)), place)
 
 
 def _close_support(trial: Trial, book: LawBook, place: Place) -> None:
     outcome = book.outcomes[SUPPORT]
     outcome.samples += trial.samples
-    found = support_finding(trial)
-    if found is not None:
-        book.found(SUPPORT, 1.0, found, place)
-        outcome.p_values.append(0.0)
-    for result in trial.kinds:
+    impossible = support_finding(trial)
+    if impossible is not None:
+        book.tested(SUPPORT, 0.0, lambda: impossible, place)
+    for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True):
         count, mean = result.doubtful()
-        outcome.p_values.append(float(distributions.poisson.sf(count - 1, mean)) if count else 1.0)
+        p_value = float(distributions.poisson.sf(count - 1, mean)) if count else 1.0
+        text = doubtful_finding(trial, kind, count, mean)
+        book.tested(SUPPORT, p_value, lambda text=text: text, place)  # type: ignore[misc]
 
 
-def _close_chi_square(trial: Trial, kind: str, result: KindResult, book: LawBook, place: Place) -> None:
+def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBook, place: Place) -> None:
     assert result.seen is not None
     counts, law = result.seen.completed.ravel(), completed(result.measures.laws).ravel()
     law = law / law.sum()
     if not counts.any():
         return
-    outcome = book.outcomes[CHI_SQUARE]
     book.exercise({"tables": 1})
+    alpha = book.alpha(CHI_SQUARE) / book.tables
     if trial.tolerance:
         p_value = math.exp(mcdiarmid_log_p(counts, law, trial.tolerance))
-        outcome.visible.append(_visible_beyond(counts, law, trial.tolerance, book.alpha(CHI_SQUARE)))
+        visible = _visible_beyond(counts, law, trial.tolerance, alpha)
         what = f"farther than TV {trial.tolerance} from the exact law, by McDiarmid's bound"
     else:
         test = chi_square(counts, law)
         p_value = test.p_value
+        visible = visible_tv(test.samples, test.cells, alpha / SAFETY_FACTOR, factor=1.0) + test.pooled_mass
         what = f"chi-square {test.pearson:.1f} with {test.degrees_of_freedom} degrees of freedom"
-    outcome.p_values.append(p_value)
-    text = f"Rows of kind {kind!r} of scenario {trial.scenario.name!r}: {what} (p = {p_value:.1e})."
-    book.found(CHI_SQUARE, -p_value, text, place)
+    book.outcomes[CHI_SQUARE].visible.append(min(1.0, visible))
+    text = f"Rows of kind {kind.name!r} of scenario {trial.scenario.name!r}: {what} (p = {p_value:.1e})."
+    book.tested(CHI_SQUARE, p_value, lambda: text, place)
 
 
 def _visible_beyond(counts: np.ndarray, law: np.ndarray, tolerance: float, alpha: float) -> float:

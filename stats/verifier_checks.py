@@ -15,6 +15,9 @@ CHI_SQUARE, ROWS, CALLS, WIDE, TREES, SEARCHED = (
     "law/searched",
 )
 
+SMALL_CHECKS = (REPLAY, ROW_SEEDS, BOUNDARY, CALLS)
+"""Checks that are asked before the scenarios."""
+
 _EXACT = frozenset({TEXTBOOK, BLOCK, EXACT})
 _ANY = frozenset(CLAIMS)
 

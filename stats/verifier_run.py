@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace as changed
+from functools import partial
 from typing import Any
 
 from tokenlaw.spec.announcing import announce, announce_evidence
@@ -9,14 +11,15 @@ from tokenlaw.spec.suites import Settings
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.guarded import CrashError, Guarded
 from tokenlaw.stats.law_book import TRIAL_GATES, LawBook
+from tokenlaw.stats.neighbours import CALLS as CALLS_COMPARED
 from tokenlaw.stats.neighbours import compare_calls
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.protocol import ProtocolError
 from tokenlaw.stats.scenario import Scenario, Tables
-from tokenlaw.stats.small_checks import boundary, replay, row_seeds
+from tokenlaw.stats.small_checks import ROWS_OF_CHECKS, boundary, replay, row_seeds
 from tokenlaw.stats.tree_trial import TREE_NAMES, TreeTrial
-from tokenlaw.stats.trial import Trial, largest_rows
-from tokenlaw.stats.trial_closing import close, compared
+from tokenlaw.stats.trial import Trial, affordable_mean, largest_rows, stages
+from tokenlaw.stats.trial_closing import TRIAL_CHECKS, close, close_tree, close_wide, compared
 from tokenlaw.stats.verifier_checks import BOUNDARY, CALLS, PROTOCOL, REPLAY, ROW_SEEDS, TREES, WIDE
 from tokenlaw.stats.wide_trial import WideTrial
 
@@ -28,6 +31,21 @@ WIDE_ROWS = 1024
 
 RESERVE = 0.03
 """Part of the budget for what is neither scenario nor tree."""
+
+SMALL_ROWS = 6_144
+"""Rows of the small checks, or an eighth of a small budget; two thirds are for the comparison of calls."""
+
+TREE_ROWS = 2_048
+"""Rows of a call with trees."""
+
+
+def small_rows(requests: int) -> tuple[int, int]:
+    """Rows of a small check, and of each of the calls that are compared, for so many requests in all.
+
+    >>> small_rows(SMALL_ROWS), small_rows(62)
+    ((256, 128), (2, 1))
+    """
+    return requests // 3 // ROWS_OF_CHECKS, requests * 2 // 3 // CALLS_COMPARED
 
 
 class VerifierRun:
@@ -57,17 +75,19 @@ class VerifierRun:
         self.verifier = Guarded(verifier)
         self._claims, self._book, self._seed, self._settings = claims, book, seed, settings
         self._budget, self._progress = budget, progress
-        self._for_scenarios = 1 - RESERVE - (TREE_SHARE if book.asks(TREES) else 0)
 
     def run(self, scenarios: list[Scenario]) -> None:
         """Everything that is asked; what crashes in one place, or breaks the protocol, stays there."""
         total = sum(scenario.share for scenario in scenarios)
-        self.small(scenarios[0])
+        for_small = min(SMALL_ROWS, self._budget // 8)
+        for_trees = self._budget * TREE_SHARE if self._book.asks(TREES) else 0.0
+        for_scenarios = self._budget * (1 - RESERVE) - for_trees - for_small
+        self.small(scenarios[0], for_small)
         for scenario in scenarios:
-            self.scenario(scenario, int(self._budget * self._for_scenarios * scenario.share / total))
-        if self._book.asks(TREES):
+            self.scenario(scenario, int(for_scenarios * scenario.share / total))
+        if for_trees:
             for name in TREE_NAMES:
-                self.tree(name, int(self._budget * TREE_SHARE / len(TREE_NAMES)))
+                self.tree(name, int(for_trees / len(TREE_NAMES)))
         self.end()
 
     def end(self) -> None:
@@ -77,31 +97,34 @@ class VerifierRun:
             self._book.outcomes[PROTOCOL].samples = self.verifier.rows
         self._progress("laws", self._budget, self._budget)
 
-    def scenario(self, scenario: Scenario, requests: int) -> None:
-        """One scenario with so many requests at most."""
-        place = self._place(scenario.name, requests)
-        work = self._wide if scenario.wide else self._trial
-        self._guarded(place, lambda: work(scenario, place))
+    def scenario(self, scenario: Scenario, requests: int, looks: int | None = None) -> None:
+        """One scenario with so many requests at most; given ``looks``, exactly so many of its stages."""
+        self._enter(scenario.name, requests)
+        if scenario.wide:
+            self._guarded(lambda: self._wide(scenario), (WIDE,))
+        else:
+            self._guarded(lambda: self._trial(scenario, looks), TRIAL_CHECKS)
 
     def tree(self, name: str, requests: int) -> None:
-        """One tree, by its name, with so many requests on average."""
-        place = self._place(name, requests)
-        self._guarded(place, lambda: self._tree(place))
+        """One tree, by its name, with so many requests at most."""
+        self._enter(name, requests)
+        self._guarded(self._tree, (TREES,))
 
-    def _place(self, scenario: str, requests: int) -> Place:
+    def _enter(self, scenario: str, requests: int) -> None:
         """Where something is seen from now on."""
-        return Place(scenario, requests, self._seed, self._claims, self._settings.tolerance)
+        self._place = Place(scenario, requests, self._seed, self._claims, self._settings.tolerance)
 
-    def _guarded(self, place: Place, work: Callable[[], None]) -> None:
-        started, name = time.perf_counter(), place.scenario
-        announce(place.to_data())
+    def _guarded(self, work: Callable[[], None], checks: tuple[str, ...]) -> None:
+        """Do work on which these checks depend; what the implementation breaks stays there."""
+        started, name = time.perf_counter(), self._place.scenario
+        announce(self._place.to_data())
         try:
             work()
         except ProtocolError as error:
-            self._book.found(PROTOCOL, 0.0, f"Scenario {name!r}: {error}", place)
-            self._book.crash(f"Scenario {name!r} was given up: it breaks {PROTOCOL}: {error}")
+            self._book.found(PROTOCOL, 0.0, f"Scenario {name!r}: {error}", self._place)
+            self._book.crash(f"Scenario {name!r} was given up: it breaks {PROTOCOL}: {error}", checks)
         except CrashError as error:
-            self._book.crash(f"Scenario {name!r}: {error}")
+            self._book.crash(f"Scenario {name!r}: {error}", checks)
         self._book.took(time.perf_counter() - started)
         for row in self._book.refuted():
             announce_evidence(row)
@@ -109,30 +132,32 @@ class VerifierRun:
     def _alive(self) -> None:
         self._progress("laws", min(self.verifier.rows, self._budget), self._budget)
 
-    def small(self, scenario: Scenario) -> None:
-        """Checks without statistics, and the comparison of calls, on one scenario."""
+    def small(self, scenario: Scenario, requests: int) -> None:
+        """Checks without statistics, and the comparison of calls, with so many requests at most."""
+        self._enter(scenario.name, requests)
         tables = Tables.of(scenario, self._settings.device)
-        place = self._place(scenario.name, 0)
+        rows, call_rows = small_rows(requests)
         for check, ask in ((REPLAY, replay), (ROW_SEEDS, row_seeds), (BOUNDARY, boundary)):
-            if self._book.asks(check):
-                self._guarded(place, lambda c=check, a=ask: self._ask(c, a, tables, place))  # type: ignore[misc]
-        if self._book.asks(CALLS):
-            self._guarded(place, lambda: self._calls(tables, place))
+            if self._book.asks(check) and rows:
+                work = partial(self._ask, check, ask, tables, rows)
+                self._guarded(work, (check,))
+        if self._book.asks(CALLS) and call_rows:
+            self._guarded(lambda: self._calls(tables, call_rows), (CALLS,))
 
-    def _ask(self, check: str, ask: Callable[..., str], tables: Tables, place: Place) -> None:
+    def _ask(self, check: str, ask: Callable[..., str], tables: Tables, rows: int) -> None:
         outcome, before = self._book.outcomes[check], self.verifier.rows
-        found = ask(self.verifier, tables, self._seed, outcome.exercised)
+        found = ask(self.verifier, tables, self._seed, outcome.exercised, rows)
         outcome.samples = self.verifier.rows - before
         if found:
-            self._book.found(check, 0.0, found, place)
+            self._book.found(check, 0.0, found, self._place)
 
-    def _calls(self, tables: Tables, place: Place) -> None:
-        comparison = compare_calls(Driver(self.verifier, tables, self._seed), tables)
+    def _calls(self, tables: Tables, rows: int) -> None:
+        comparison = compare_calls(Driver(self.verifier, tables, self._seed), tables, rows)
         self._book.outcomes[CALLS].samples += 2 * comparison.result.pairs
         self._book.exercise({"pairs of calls": comparison.result.pairs})
-        compared(CALLS, comparison, self._book, place)
+        compared(CALLS, comparison, self._book, self._place)
 
-    def _trial(self, scenario: Scenario, place: Place) -> None:
+    def _trial(self, scenario: Scenario, looks: int | None) -> None:
         trial = Trial(
             self.verifier,
             scenario,
@@ -141,39 +166,41 @@ class VerifierRun:
             device=self._settings.device,
             tolerance=self._settings.tolerance,
         )
-        rows = largest_rows(scenario, place.requests, self._settings.device)
-        stopped = False
-        for mean in trial.stages(place.requests):
-            trial.run_stage(mean, rows, self._alive)
+        budget = self._place.requests
+        rows = largest_rows(scenario, budget, self._settings.device)
+        means = stages(budget)
+        stopped, last = False, len(means) if looks is None else min(looks, len(means))
+        for look, mean in enumerate(means[:last], 1):
+            self._place = changed(self._place, looks=look)
+            most = budget - trial.samples
+            if not trial.run_stage(mean, rows, self._alive, last=look == last, most=most):
+                continue
             for check in TRIAL_GATES:
                 log_e = trial.log_e(check)
                 if log_e is not None:
                     self._book.record(check, scenario.name, log_e)
-            stopped = self._book.decided(scenario.name)
+            stopped = looks is None and self._book.decided(scenario.name)
             if stopped:
                 break
-        close(trial, self._book, place, stopped=stopped)
+        close(trial, self._book, self._place, stopped=stopped)
 
-    def _wide(self, scenario: Scenario, place: Place) -> None:
+    def _wide(self, scenario: Scenario) -> None:
         if not self._book.asks(WIDE):
             return
-        device, requests = self._settings.device, place.requests
+        device, requests = self._settings.device, self._place.requests
+        self._place = changed(self._place, looks=1)
         trial = WideTrial(self.verifier, scenario, claims=self._claims, seed=self._seed, device=device)
-        trial.run(requests, WIDE_ROWS, self._alive)
-        self._book.outcomes[WIDE].samples += trial.samples
+        trial.run(affordable_mean(requests), WIDE_ROWS, self._alive, requests)
         events = {
             "rows of a wide vocabulary": trial.samples,
             "rejections of a wide vocabulary": trial.rejections(),
         }
-        self._book.exercise(events)
-        self._book.record(WIDE, scenario.name, trial.log_e())
-        self._book.found(WIDE, 0.0, trial.finding(), place)
+        close_wide(trial, self._book, self._place, events)
 
-    def _tree(self, place: Place) -> None:
-        trial = TreeTrial(self.verifier, place.scenario, seed=self._seed, device=self._settings.device)
-        result = trial.run(place.requests, max(place.requests // 2, 1))
+    def _tree(self) -> None:
+        name, requests = self._place.scenario, self._place.requests
+        self._place = changed(self._place, looks=1)
+        trial = TreeTrial(self.verifier, name, seed=self._seed, device=self._settings.device)
+        result = trial.run(affordable_mean(requests), min(max(requests // 2, 1), TREE_ROWS), requests)
         self._alive()
-        self._book.outcomes[TREES].samples += result.samples
-        self._book.exercise({"trees": result.samples, "second candidates": result.later})
-        self._book.record(TREES, place.scenario, result.log_e)
-        self._book.found(TREES, result.log_e, result.worst, place)
+        close_tree(result, self._book, self._place)

@@ -8,14 +8,21 @@ from typing import Any
 from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
-from tokenlaw.spec.verdicts import Check, Evidence, Verdict
+from tokenlaw.spec.verdicts import UNCLAIMED, Check, Evidence, Verdict
 from tokenlaw.spec.verifiers import build_verifier, claim_of
 from tokenlaw.stats.law_book import LawBook
 from tokenlaw.stats.law_outcome import finite
 from tokenlaw.stats.places import place_of
 from tokenlaw.stats.scenarios import scenarios
 from tokenlaw.stats.tree_trial import TREE_NAMES
-from tokenlaw.stats.verifier_checks import BY_ID, CLAIMED_BY, TOLERANT, VERIFIER_CHECKS
+from tokenlaw.stats.verifier_checks import (
+    BY_ID,
+    CLAIMED_BY,
+    PROTOCOL,
+    SMALL_CHECKS,
+    TOLERANT,
+    VERIFIER_CHECKS,
+)
 from tokenlaw.stats.verifier_run import VerifierRun
 
 
@@ -63,6 +70,8 @@ class VerifierSuite:
         place = place_of(counterexample)
         settings = replace(settings, claims=place.claims, tolerance=place.tolerance)
         asked = _Asked(implementation, settings, frozenset({place.check}))
+        if place.check == PROTOCOL and not place.looks:
+            asked = _Asked(implementation, settings, frozenset({PROTOCOL, *SMALL_CHECKS}))
         if not asked.checks:
             reason = asked.reason(BY_ID[place.check])
             raise CounterexampleError(f"{implementation.name} can't be asked about {place.check}: {reason}")
@@ -74,12 +83,12 @@ class VerifierSuite:
         run = asked.start(book, place.seed, place.requests, lambda *_: None)
         if place.scenario in TREE_NAMES:
             run.tree(place.scenario, place.requests)
-        elif place.requests:
-            run.scenario(tried[place.scenario], place.requests)
+        elif place.looks:
+            run.scenario(tried[place.scenario], place.requests, place.looks)
         else:
-            run.small(tried[place.scenario])
+            run.small(tried[place.scenario], place.requests)
         run.end()
-        return book.evidence()
+        return [row for row in book.evidence() if row.check.id == place.check]
 
 
 class _Asked:
@@ -102,7 +111,7 @@ class _Asked:
         if missing:
             return needed(VERIFIER, missing)
         if self._claims not in CLAIMED_BY[check.id]:
-            return f"not part of the claim {self._claims!r}"
+            return f"{UNCLAIMED} {self._claims!r}"
         if self._settings.tolerance and check.id not in TOLERANT:
             return "not asked with a tolerance"
         return ""

@@ -6,7 +6,7 @@ is also counted in bands of powers of two, and every tail as a whole.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float64
 
 from tokenlaw.spec.generation_contracts import TEXTBOOK
-from tokenlaw.spec.philox import derived_key
 from tokenlaw.stats.chain_laws import ROUNDING, KindLaws
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.e_values import average_log_e
@@ -22,7 +21,9 @@ from tokenlaw.stats.measures import PoissonMeasure
 from tokenlaw.stats.scenario import Scenario, Tables
 from tokenlaw.stats.tails import cumulative_tails, dyadic_exponents, probability_bands
 from tokenlaw.stats.tally import Counts
-from tokenlaw.stats.trial import kind_laws
+from tokenlaw.stats.trial import kind_laws, poisson_size
+
+FIRST_TOKEN = "first token"
 
 
 class WideTrial:
@@ -35,6 +36,7 @@ class WideTrial:
     Attributes
     ----------
     samples : how many rows were verified.
+    expected : mean of the Poisson number of them.
     """
 
     def __init__(self, verifier: Any, scenario: Scenario, *, claims: str, seed: int, device: str) -> None:
@@ -46,13 +48,14 @@ class WideTrial:
         size = scenario.vocabulary
         self._first = torch.zeros(size, dtype=torch.int64, device=device)
         self._last = torch.zeros((scenario.drafts + 1) * size, dtype=torch.int64, device=device)
-        self.samples, self._expected = 0, 0.0
+        self.samples, self.expected = 0, 0.0
 
-    def run(self, mean: float, rows: int, alive: Callable[[], None]) -> None:
-        """Verify a Poisson number of samples of this mean, in calls of so many rows."""
-        names = (self._seed, self.scenario.name, "size")
-        samples = int(np.random.Generator(np.random.Philox(derived_key(*names))).poisson(mean))
-        self._expected = mean
+    def run(self, mean: float, rows: int, alive: Callable[[], None], most: int | None = None) -> None:
+        """Verify a Poisson number of samples, in calls of so many rows; none if it exceeds ``most``."""
+        samples = poisson_size(mean, self._seed, self.scenario.name)
+        if most is not None and samples > most:
+            return
+        self.expected = mean
         size = self.scenario.vocabulary
         for step in self._driver.steps(0, samples, rows):
             accepted = (step.emitted >= 0).sum(-1) - 1
@@ -67,36 +70,34 @@ class WideTrial:
         return int(self._last[: self.scenario.drafts * self.scenario.vocabulary].sum())
 
     def log_es(self) -> dict[str, float]:
-        """Log e-value of every way of counting."""
+        """Log e-value of every way of counting the samples so far."""
         law, first = self._first_law(), self._first.cpu().numpy()
         bands = probability_bands(law)
         found = {
-            "first token": PoissonMeasure(law).log_e(first, self._expected),
+            FIRST_TOKEN: PoissonMeasure(law, strict=True).log_e(first, self.expected),
             "first token by bands of probability": PoissonMeasure(bands.law).log_e(
-                bands.pool(first).astype(np.int64), self._expected
+                bands.pool(first).astype(np.int64), self.expected
             ),
-            "tails of the first token": _tails_log_e(first, law, self._expected),
+            "tails of the first token": _tails_log_e(first, law, self.expected),
         }
         if self._textbook:
             last = self._last.cpu().numpy()
             masses = last_token_law(self._laws).ravel()
-            found["last token by accepted drafts"] = PoissonMeasure(masses).log_e(last, self._expected)
+            found["last token by accepted drafts"] = PoissonMeasure(masses).log_e(last, self.expected)
         return found
 
-    def log_e(self) -> float:
-        """Log e-value of the scenario: the average over all ways of counting."""
-        if self._first.cpu().numpy()[self._first_law() == 0].any():
-            return math.inf
-        log_es = list(self.log_es().values())
-        return average_log_e(log_es, [1 / len(log_es)] * len(log_es))
+    @property
+    def cells(self) -> int:
+        """Number of possible first tokens."""
+        return int(np.count_nonzero(self._first_law()))
 
     def _first_law(self) -> Float64[np.ndarray, " vocabulary"]:
-        law: Float64[np.ndarray, " vocabulary"] = self._laws.target[0, 0]
-        return law / law.sum()
+        law = self._laws.target[0, 0]
+        return np.asarray(law / law.sum())
 
-    def finding(self) -> str:
-        """What speaks most against the law, and the tail that is farthest from it."""
-        what, log_e = max(self.log_es().items(), key=lambda pair: pair[1])
+    def finding(self, log_es: Mapping[str, float]) -> str:
+        """What speaks most against the law, of `log_es`, and the tail that is farthest from it."""
+        what, log_e = max(log_es.items(), key=lambda pair: pair[1])
         text = (
             f"Scenario {self.scenario.name!r}, {what}: log10 e = {log_e / math.log(10):.1f} "
             f"after {self.samples} rows."

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from tokenlaw.counterexamples import Saved, told
 from tokenlaw.report import Report
-from tokenlaw.spec.verdicts import Evidence, Verdict
+from tokenlaw.spec.verdicts import UNCLAIMED, Evidence, Verdict
 from tokenlaw.text import one_line, printable
 
 _STYLES = {
@@ -87,10 +87,22 @@ def show(report: Report, saved: Mapping[str, Saved]) -> None:
     for row in report.evidence:
         if row.verdict not in (Verdict.HOLDS, Verdict.NOT_SUPPORTED):
             _show_failure(row, report, saved)
+    for line in _unclaimed(report):
+        _say(line)
     if lacking := report.lacking():
         _say(f"\nnot supported for lack of: {', '.join(lacking)} ({_HOW})")
     _say(f"\n{report.summary()}", _STYLES[report.verdict])
     _say(f"repeat: {report.command}")
+
+
+def _unclaimed(report: Report) -> list[str]:
+    """What laws that aren't claimed would have said, and those that weren't watched in one line."""
+    rows = [row for row in report.with_verdict(Verdict.NOT_SUPPORTED) if row.message.startswith(UNCLAIMED)]
+    watched = [f"{row.check.id}: {row.message}" for row in rows if ";" in row.message]
+    others = [row.check.id for row in rows if ";" not in row.message]
+    if others:
+        watched.append(f"not claimed, not asked: {', '.join(others)}")
+    return [("" if number else "\n") + one_line(line) for number, line in enumerate(watched)]
 
 
 def _console() -> Console:

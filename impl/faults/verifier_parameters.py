@@ -163,6 +163,8 @@ class TopPBeforeTopK(ChainVerifier):
 
     def target_laws(self, batch: VerifyBatch) -> TargetTable:
         """Two passes; the second starts from the first one's law."""
+        if not {"top_k", "top_p"} <= batch.params.used:
+            return super().target_laws(batch)
         off_k, off_p = _all(batch.params.top_k, OFF_TOP_K), _all(batch.params.top_p, OFF_TOP_P)
         off = _all(batch.params.min_p, OFF_MIN_P)
         first = row_laws(batch.target_logits, replace(batch.params, top_k=off_k, min_p=off))

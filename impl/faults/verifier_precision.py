@@ -64,7 +64,9 @@ class DraftInBfloat16(ChainVerifier):
         self, logits: Float[Tensor, "batch vocabulary"], params: RowParameters
     ) -> Float64[Tensor, "batch vocabulary"]:
         """Rounded."""
-        return super().drafting_law(logits.to(torch.bfloat16), params)
+        shared = logits.stride(0) == 0
+        coarse = logits[:1].to(torch.bfloat16).expand(logits.shape) if shared else logits.to(torch.bfloat16)
+        return super().drafting_law(coarse, params)
 
 
 PRECISION_FAULTS: tuple[tuple[str, type[ChainVerifier]], ...] = (
