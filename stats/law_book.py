@@ -19,6 +19,10 @@ TRIAL_GATES = (COMPLETED, JOINT, LENGTH, REJECTED, BONUS, DRAFTS)
 GATES = frozenset({*TRIAL_GATES, WIDE, TREES, SEARCHED})
 
 
+SEARCH_NAME = "searched laws"
+"""What stands for a scenario in the search."""
+
+
 class LawBook:
     """Outcomes and ledger of one run.
 
@@ -162,7 +166,7 @@ class LawBook:
 def _shares(check: str, scenarios: list[Scenario]) -> dict[str, float]:
     """Weights of the scenarios that a check is asked in; they sum to one."""
     if check == SEARCHED:
-        return {check: 1.0}
+        return {SEARCH_NAME: 1.0}
     if check == TREES:
         return {name: 1 / len(TREE_NAMES) for name in TREE_NAMES}
     chosen = [

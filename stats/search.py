@@ -81,6 +81,7 @@ def search(
     needed: float,
     own_drafter: bool,
     guided: int = 0,
+    spare: float = math.inf,
 ) -> SearchResult:
     """Search, and make what is found small.
 
@@ -96,9 +97,11 @@ def search(
     needed : log e-value of the search from which on it refutes.
     own_drafter : whether the verifier has a drafter of its own; half of the examples use it then.
     guided : further examples, chosen by hypothesis.
+    spare : rows that making it smaller, and trying it once more, may take in all.
     """
     total = examples + guided
-    hunt = _Hunt(Examiner(verifier, claims, seed, device, alive), total, rows, needed)
+    shrinking = min(SHRINKING_FACTOR * rows, spare - MOST_ROWS_FACTOR * rows)
+    hunt = _Hunt(Examiner(verifier, claims, seed, device, alive), total, rows, needed, shrinking)
     hunt.run(random.Random(derived_key(seed, "searched laws")), examples, own_drafter=own_drafter)
     if guided and hunt.smallest is None:
         climb(lambda choices: hunt.climbed(choices, own_drafter), guided, derived_key(seed, "guided"))
@@ -111,11 +114,13 @@ def search(
         return SearchResult(log_e, hunt.samples, len(hunt.log_es))
     counterexample = {"name": found.name, "claims": claims, "seed": seed, "rows": found.rows}
     counterexample |= found.pair.to_data()
+    again = f"log10 e = {found.log_e / math.log(10):.1f}"
     try:
-        trial = repeat(verifier, counterexample, device=device, alive=alive)
-        again = _finding(trial, claims, hunt.threshold)
+        if 2 * found.rows <= spare:
+            trial = repeat(verifier, counterexample, device=device, alive=alive)
+            again = _finding(trial, claims, hunt.threshold)
     except (CrashError, ProtocolError) as error:
-        again = f"log10 e = {found.log_e / math.log(10):.1f}; tried again, it fails: {error}"
+        again += f"; tried again, it fails: {error}"
     finding = f"{found.pair.describe()}\n{again}"
     return SearchResult(log_e, hunt.samples, len(hunt.log_es), finding, counterexample)
 
@@ -146,6 +151,7 @@ class _Hunt:
     examples: int
     rows: int
     needed: float
+    shrinking: float
     log_es: list[float] = field(default_factory=list)
     samples: int = 0
     best: Example | None = None
@@ -207,7 +213,7 @@ class _Hunt:
     def _uncounted(self, pair: LawPair, rows: float) -> Example | None:
         """An example that counts for nothing; None once all rows for shrinking are used."""
         self.shrinking_rows += rows
-        spent = self.shrinking_rows > SHRINKING_FACTOR * self.rows
+        spent = self.shrinking_rows > self.shrinking
         return None if spent else self.examiner.examine(pair, rows)
 
     def _rows_needed(self) -> float:

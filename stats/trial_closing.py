@@ -10,16 +10,17 @@ from tokenlaw.stats.chain_laws import completed
 from tokenlaw.stats.chi_square import SAFETY_FACTOR, chi_square
 from tokenlaw.stats.e_values import average_log_e
 from tokenlaw.stats.findings import doubtful_finding, gate_finding, support_finding
-from tokenlaw.stats.law_book import TRIAL_GATES, LawBook
+from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook
 from tokenlaw.stats.law_outcome import MISS, visible_tv
 from tokenlaw.stats.measures import SUPPORT
 from tokenlaw.stats.neighbours import Comparison
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.scenario import Kind
+from tokenlaw.stats.search import SearchResult
 from tokenlaw.stats.tolerant import mcdiarmid_log_p, mcdiarmid_threshold
 from tokenlaw.stats.tree_trial import TreeResult
 from tokenlaw.stats.trial import KindResult, Trial
-from tokenlaw.stats.verifier_checks import CHI_SQUARE, ROWS, TREES, WIDE
+from tokenlaw.stats.verifier_checks import CHI_SQUARE, ROWS, SEARCHED, TREES, WIDE
 from tokenlaw.stats.wide_trial import WideTrial
 
 TRIAL_CHECKS = (*TRIAL_GATES, SUPPORT, CHI_SQUARE, ROWS)
@@ -80,6 +81,15 @@ def close_tree(result: TreeResult, book: LawBook, place: Place) -> None:
     weight = result.log_e + math.log(share)
     if weight >= book.missing(TREES) - book.needed(TREES) / 2:
         book.found(TREES, weight, result.worst, place)
+
+
+def close_search(result: SearchResult, book: LawBook, place: Place) -> None:
+    """Write into the book what the search showed."""
+    book.outcomes[SEARCHED].samples += result.samples
+    book.exercise({"searched tables": result.examples})
+    book.record(SEARCHED, SEARCH_NAME, result.log_e)
+    if result.finding:
+        book.found(SEARCHED, result.log_e, result.finding, place)
 
 
 def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:

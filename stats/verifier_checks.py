@@ -140,7 +140,7 @@ VERIFIER_CHECKS: tuple[Check, ...] = (
     ),
     _check(
         SEARCHED,
-        "The completed law holds for the worst laws that a search finds.",
+        "The claimed law holds under the worst laws that a search finds.",
         events=("searched tables",),
     ),
     _check(

@@ -10,17 +10,18 @@ from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.suites import Settings
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.guarded import CrashError, Guarded
-from tokenlaw.stats.law_book import TRIAL_GATES, LawBook
+from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook
 from tokenlaw.stats.neighbours import CALLS as CALLS_COMPARED
 from tokenlaw.stats.neighbours import compare_calls
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.protocol import ProtocolError
 from tokenlaw.stats.scenario import Scenario, Tables
+from tokenlaw.stats.search import search
 from tokenlaw.stats.small_checks import ROWS_OF_CHECKS, boundary, replay, row_seeds
 from tokenlaw.stats.tree_trial import TREE_NAMES, TreeTrial
 from tokenlaw.stats.trial import Trial, affordable_mean, largest_rows, stages
-from tokenlaw.stats.trial_closing import TRIAL_CHECKS, close, close_tree, close_wide, compared
-from tokenlaw.stats.verifier_checks import BOUNDARY, CALLS, PROTOCOL, REPLAY, ROW_SEEDS, TREES, WIDE
+from tokenlaw.stats.trial_closing import TRIAL_CHECKS, close, close_search, close_tree, close_wide, compared
+from tokenlaw.stats.verifier_checks import BOUNDARY, CALLS, PROTOCOL, REPLAY, ROW_SEEDS, SEARCHED, TREES, WIDE
 from tokenlaw.stats.wide_trial import WideTrial
 
 TREE_SHARE = 0.08
@@ -29,8 +30,14 @@ TREE_SHARE = 0.08
 WIDE_ROWS = 1024
 """Rows of a call with a wide vocabulary, which share their memory."""
 
-RESERVE = 0.03
-"""Part of the budget for what is neither scenario nor tree."""
+SEARCH_SHARE = 0.03
+"""Part of the budget for the search; what it finds is made smaller with what others left of the budget."""
+
+SEARCH_ROWS, MOST_EXAMPLES = 1_500, 600
+"""Rows of an example of the search, or more where there would be too many examples."""
+
+UNGUIDED = 24
+"""A search of more examples than this is guided by hypothesis in its second half."""
 
 SMALL_ROWS = 6_144
 """Rows of the small checks, or an eighth of a small budget; two thirds are for the comparison of calls."""
@@ -81,13 +88,16 @@ class VerifierRun:
         total = sum(scenario.share for scenario in scenarios)
         for_small = min(SMALL_ROWS, self._budget // 8)
         for_trees = self._budget * TREE_SHARE if self._book.asks(TREES) else 0.0
-        for_scenarios = self._budget * (1 - RESERVE) - for_trees - for_small
+        for_search = self._budget * SEARCH_SHARE if self._book.asks(SEARCHED) else 0.0
+        for_scenarios = self._budget - for_trees - for_small - for_search
         self.small(scenarios[0], for_small)
         for scenario in scenarios:
             self.scenario(scenario, int(for_scenarios * scenario.share / total))
         if for_trees:
             for name in TREE_NAMES:
                 self.tree(name, int(for_trees / len(TREE_NAMES)))
+        if for_search:
+            self.search(int(for_search), own_drafter=any(scenario.own_drafter for scenario in scenarios))
         self.end()
 
     def end(self) -> None:
@@ -109,6 +119,11 @@ class VerifierRun:
         """One tree, by its name, with so many requests at most."""
         self._enter(name, requests)
         self._guarded(self._tree, (TREES,))
+
+    def search(self, requests: int, *, own_drafter: bool) -> None:
+        """The search for the worst laws, with so many requests at most before anything is found."""
+        self._enter(SEARCH_NAME, requests)
+        self._guarded(lambda: self._search(own_drafter), (SEARCHED,))
 
     def _enter(self, scenario: str, requests: int) -> None:
         """Where something is seen from now on."""
@@ -204,3 +219,22 @@ class VerifierRun:
         result = trial.run(affordable_mean(requests), min(max(requests // 2, 1), TREE_ROWS), requests)
         self._alive()
         close_tree(result, self._book, self._place)
+
+    def _search(self, own_drafter: bool) -> None:
+        requests = affordable_mean(self._place.requests)
+        examples = max(1, min(MOST_EXAMPLES, int(requests / SEARCH_ROWS)))
+        guided = examples // 2 if examples > UNGUIDED else 0
+        result = search(
+            self.verifier,
+            claims=self._claims,
+            seed=self._seed,
+            examples=examples - guided,
+            guided=guided,
+            rows=int(requests / examples),
+            device=self._settings.device,
+            alive=self._alive,
+            needed=self._book.needed(SEARCHED),
+            own_drafter=own_drafter,
+            spare=self._budget - self.verifier.rows - self._place.requests,
+        )
+        close_search(result, self._book, self._place)

@@ -10,7 +10,7 @@ from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import UNCLAIMED, Check, Evidence, Verdict
 from tokenlaw.spec.verifiers import build_verifier, claim_of
-from tokenlaw.stats.law_book import LawBook
+from tokenlaw.stats.law_book import SEARCH_NAME, LawBook
 from tokenlaw.stats.law_outcome import finite
 from tokenlaw.stats.places import place_of
 from tokenlaw.stats.scenarios import scenarios
@@ -77,12 +77,14 @@ class VerifierSuite:
             raise CounterexampleError(f"{implementation.name} can't be asked about {place.check}: {reason}")
         everything = scenarios(place.seed, own_drafter=asked.draws, seeded=asked.seeds)
         tried = {scenario.name: scenario for scenario in everything}
-        if place.scenario not in tried and place.scenario not in TREE_NAMES:
+        if place.scenario not in {*tried, *TREE_NAMES, SEARCH_NAME}:
             raise CounterexampleError(f"there is no scenario {place.scenario!r} for {implementation.name}")
         book = LawBook(asked.checks, everything, settings)
         run = asked.start(book, place.seed, place.requests, lambda *_: None)
         if place.scenario in TREE_NAMES:
             run.tree(place.scenario, place.requests)
+        elif place.scenario == SEARCH_NAME:
+            run.search(place.requests, own_drafter=asked.draws)
         elif place.looks:
             run.scenario(tried[place.scenario], place.requests, place.looks)
         else:
