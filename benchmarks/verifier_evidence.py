@@ -17,6 +17,8 @@ import torch
 
 import tokenlaw
 from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS
+from tokenlaw.spec.capabilities import probe_capabilities
+from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.verdicts import Verdict
 
 FAULTS, EXACT = "faults", "exact verifiers"
@@ -26,8 +28,9 @@ def refuted(group: str, name: str, seed: int, budget: int | None) -> tuple[list[
     """Checks that one audit refutes, and its CPU seconds."""
     torch.set_num_threads(1)
     started = time.process_time()
-    subject = (VERIFIER_FAULTS if group == FAULTS else INNOCENTS)[name]
-    report = tokenlaw.check_verifier(subject.make, seed=seed, budget=budget, raises=False)
+    make = (VERIFIER_FAULTS if group == FAULTS else INNOCENTS)[name].make
+    capabilities = {*probe_capabilities(VERIFIER, make()), "row-seeds"}
+    report = tokenlaw.check_verifier(make, seed=seed, budget=budget, capabilities=capabilities, raises=False)
     found = [row.check.id for row in report.with_verdict(Verdict.REFUTED)]
     return found, time.process_time() - started
 

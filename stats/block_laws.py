@@ -3,9 +3,10 @@
 from itertools import product
 
 import numpy as np
+from jaxtyping import Bool
 
 from tokenlaw.spec.block_verification import block_verification
-from tokenlaw.stats.chain_laws import Array, KindLaws
+from tokenlaw.stats.chain_laws import ROUNDING, Array, KindLaws
 
 
 def block_joint(laws: KindLaws) -> Array:
@@ -21,6 +22,20 @@ def block_joint(laws: KindLaws) -> Array:
             cell = [token + 1 for token in outcome.tokens]
             joint[(*cell, *(0,) * (laws.length + 1 - len(cell)))] += weight * probability
     return joint
+
+
+def block_impossible(laws: KindLaws) -> Bool[np.ndarray, "*positions"]:
+    """Cells that are impossible by more than rounding.
+
+    All probabilities of the rule grow with the ratios p / q. So what stays impossible while a token that the
+    target never gives takes a little from every draft is impossible with any rounding as large.
+    """
+    nothing = np.zeros((*laws.target.shape[:-1], 1))
+    little = np.full((*laws.draft.shape[:-1], 1), 2 * ROUNDING)
+    target = np.concatenate([laws.target, nothing], -1)
+    draft = np.concatenate([laws.draft * (1 - little), little], -1)
+    joint = block_joint(KindLaws(target, draft))
+    return np.asarray(joint[(slice(laws.vocabulary + 1),) * joint.ndim] == 0)
 
 
 def _row(table: np.ndarray, drafts: tuple[int, ...], position: int) -> tuple[float, ...]:

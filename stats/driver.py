@@ -142,7 +142,8 @@ class Driver:
 def _rows(table: Tensor, position: int, rows: Int64[Tensor, " batch"]) -> Float[Tensor, "batch vocabulary"]:
     """Rows of a table; where it has one only, all share its memory."""
     flat = table[:, position].flatten(0, 1)
-    return flat.expand(len(rows), -1) if len(flat) == 1 else flat[rows]
+    # index_select is several times as fast as indexing.
+    return flat.expand(len(rows), -1) if len(flat) == 1 else flat.index_select(0, rows)
 
 
 def _stacked(columns: list[Tensor], like: Tensor) -> Tensor:

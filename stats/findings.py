@@ -29,11 +29,15 @@ def gate_finding(trial: Trial, check: str, needed: float) -> str:
         f"Rows {_named(kind)} of scenario {trial.scenario.name!r}: log10 e = {_log10(log_e)} "
         f"({needed / math.log(10):.1f} refutes), {int(counts.sum())} counted"
     )
+    lines = [
+        f"  {_outcome(check, list(cell))}: {int(counts[cell])} times, but it can't happen"
+        for cell in measure.impossible(counts)[:MOST_CELLS]
+    ]
     observed, exact = _possible(counts, law)
     if not observed.any():
-        return f"{text}, none of them in a cell that the law allows."
-    lines = [f"{text}, TV {plug_in_tv(observed, exact):.3g} from the exact law."]
-    return "\n".join(lines + _cells(check, counts, law))
+        return "\n".join([f"{text}, none of them in a cell that the law allows.", *lines])
+    tv = f"TV {plug_in_tv(observed, exact):.3g} from the exact law where that isn't zero."
+    return "\n".join([f"{text}, {tv}", *lines, *_cells(check, counts, law)][: MOST_CELLS + 1])
 
 
 def _named(kind: Kind) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from tokenlaw.spec.generation_contracts import BLOCK, TEXTBOOK
-from tokenlaw.stats.block_laws import block_joint
+from tokenlaw.stats.block_laws import block_impossible, block_joint
 from tokenlaw.stats.chain_laws import (
     Array,
     KindLaws,
@@ -31,6 +31,9 @@ LEAST_MASS = 1e-7
 DOUBT = 1 / 100
 """A cell is left out where rounding may make up more than this part of it."""
 
+MOST_BLOCKS = 64
+"""The joint law of block verification is enumerated draft by draft; kinds with more go without it."""
+
 Cells = Bool[np.ndarray, "*cells"]
 
 
@@ -44,7 +47,7 @@ class Seen:
     completed : ``[V] * (length + 1)``, the same extended by target-only sampling.
     pairs : ``[length, V, V]``, rejected draft and recovered token.
     drafts : ``[V] * length``, what the implementation's own drafter drew; empty without one.
-    expected : mean of the Poisson law of the number of samples.
+    expected : mean of the Poisson number of samples.
     """
 
     outcomes: Counts
@@ -55,13 +58,7 @@ class Seen:
 
 
 class _Measure:
-    """A law over cells, some of which count.
-
-    Attributes
-    ----------
-    law : masses of the cells, in any shape.
-    mass : of the cells that count.
-    """
+    """A law: masses of cells, and ``mass``, the sum of those that count."""
 
     def __init__(self, law: Array, left_out: Cells | None, *, strict: bool) -> None:
         self.law = law if left_out is None else np.where(left_out, 0.0, law)
@@ -82,8 +79,14 @@ class _Measure:
         flat = counts.ravel()
         return None if flat[self._impossible].any() else flat[self._used]
 
+    def impossible(self, counts: Counts) -> list[tuple[int, ...]]:
+        """The cells that were hit though the law rules them out."""
+        flat = counts.ravel()
+        hit = self._impossible[flat[self._impossible] > 0]
+        return [tuple(int(index) for index in np.unravel_index(cell, self.law.shape)) for cell in hit]
+
     def surprise(self, counts: Counts, expected: float) -> float:
-        """How many standard deviations the counts are off in all, roughly; cheap, and not for a verdict."""
+        """Roughly how many standard deviations the counts are off in all; not for a verdict."""
         found = self._counted(counts)
         if found is None:
             return math.inf
@@ -119,8 +122,7 @@ class PoissonMeasure(_Measure):
 class ConditionalMeasure(_Measure):
     """Cells of a law given that one of them was hit, whatever the number of hits.
 
-    Given which samples hit the cells that count, the hits are independent draws from their law: so cells may
-    be left out, and the number of samples may be anything that doesn't depend on what was drawn later.
+    Given which samples hit the cells that count, the hits are independent draws from their law.
 
     Parameters
     ----------
@@ -154,8 +156,7 @@ class KindMeasures:
     ----------
     measures : check id to what judges it.
     impossible : outcomes that the claim rules out, in the cells of `tokenlaw.stats.chain_laws`.
-    doubtful : outcomes that only rounding in float32 may reach under the claim.
-    doubtful_mass : the mass that rounding may give them in all.
+    doubtful, doubtful_mass : outcomes that only float32 may reach, and what rounding may give them in all.
     """
 
     laws: KindLaws
@@ -179,8 +180,8 @@ class KindMeasures:
 
 
 def _lengths(seen: Seen) -> Counts:
-    lengths = emitted_lengths(seen.outcomes.ndim - 1, seen.outcomes.shape[0] - 1)
-    return np.bincount(lengths.ravel(), weights=seen.outcomes.ravel()).astype(np.int64)[1:]
+    lengths = emitted_lengths(seen.outcomes.ndim - 1, len(seen.outcomes) - 1).ravel()
+    return np.bincount(lengths, weights=seen.outcomes.ravel()).astype(np.int64)[1:]
 
 
 def _bonus(seen: Seen) -> Counts:
@@ -204,8 +205,9 @@ def measures_of(laws: KindLaws, claims: str, *, own_drafter: bool) -> KindMeasur
     impossible = impossible_tokens(laws)
     doubtful, mass = np.zeros_like(impossible), 0.0
     if claims == BLOCK:
-        if laws.vocabulary**laws.length <= _MOST_BLOCKS:
-            found[JOINT] = PoissonMeasure(block_joint(laws))
+        if laws.vocabulary**laws.length <= MOST_BLOCKS:
+            joint = block_joint(laws)
+            found[JOINT] = PoissonMeasure(joint, (joint == 0) & ~block_impossible(laws), strict=True)
     else:
         joint, rounding = chain_joint(laws)
         found |= _textbook(laws, joint, rounding)
@@ -215,10 +217,6 @@ def measures_of(laws: KindLaws, claims: str, *, own_drafter: bool) -> KindMeasur
     if own_drafter and laws.length:
         found[DRAFTS] = PoissonMeasure(draft_law(laws), strict=True)
     return KindMeasures(laws, found, impossible, doubtful, mass)
-
-
-_MOST_BLOCKS = 64
-"""The joint law of block verification is enumerated draft by draft; larger kinds go without it."""
 
 
 def _textbook(laws: KindLaws, joint: Array, rounding: Array) -> dict[str, Measure]:
@@ -239,7 +237,6 @@ def _textbook(laws: KindLaws, joint: Array, rounding: Array) -> dict[str, Measur
 
 
 def _doubted(masses: Array, rounding: Array) -> Cells:
-    """Cells that rounding may change by more than `DOUBT`."""
     return np.asarray(rounding > DOUBT * masses)
 
 

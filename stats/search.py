@@ -45,6 +45,9 @@ SHRINKING_FACTOR = 200
 PROMISING = 1.0
 """Log e-value from which on half of the further examples are variations of one: below there's only noise."""
 
+LEAST_ROWS = 50
+"""What was found is tried once more for the report if so many rows are left."""
+
 PILOT = 4
 """A smaller pair that needs more rows than this many examples is tried with one in so many of them first."""
 
@@ -100,7 +103,7 @@ def search(
     spare : rows that making it smaller, and trying it once more, may take in all.
     """
     total = examples + guided
-    shrinking = min(SHRINKING_FACTOR * rows, spare - MOST_ROWS_FACTOR * rows)
+    shrinking = min(SHRINKING_FACTOR * rows, spare * 3 / 4)
     hunt = _Hunt(Examiner(verifier, claims, seed, device, alive), total, rows, needed, shrinking)
     hunt.run(random.Random(derived_key(seed, "searched laws")), examples, own_drafter=own_drafter)
     if guided and hunt.smallest is None:
@@ -112,11 +115,12 @@ def search(
     found = hunt.smallest or hunt.best
     if found is None or log_e < needed:
         return SearchResult(log_e, hunt.samples, len(hunt.log_es))
-    counterexample = {"name": found.name, "claims": claims, "seed": seed, "rows": found.rows}
+    rows_left = min(found.rows, (spare - hunt.shrinking_rows) * 4 / 5)
+    counterexample = {"name": found.name, "claims": claims, "seed": seed, "rows": rows_left}
     counterexample |= found.pair.to_data()
     again = f"log10 e = {found.log_e / math.log(10):.1f}"
     try:
-        if 2 * found.rows <= spare:
+        if rows_left >= LEAST_ROWS:
             trial = repeat(verifier, counterexample, device=device, alive=alive)
             again = _finding(trial, claims, hunt.threshold)
     except (CrashError, ProtocolError) as error:
@@ -212,9 +216,10 @@ class _Hunt:
 
     def _uncounted(self, pair: LawPair, rows: float) -> Example | None:
         """An example that counts for nothing; None once all rows for shrinking are used."""
+        if self.shrinking_rows + rows > self.shrinking:
+            return None
         self.shrinking_rows += rows
-        spent = self.shrinking_rows > self.shrinking
-        return None if spent else self.examiner.examine(pair, rows)
+        return self.examiner.examine(pair, rows)
 
     def _rows_needed(self) -> float:
         """Rows that find a deviation as large as that of the smallest pair with probability 1 - `MISS`."""

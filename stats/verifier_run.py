@@ -42,6 +42,8 @@ UNGUIDED = 24
 SMALL_ROWS = 6_144
 """Rows of the small checks, or an eighth of a small budget; two thirds are for the comparison of calls."""
 
+_SMALL = "small checks"
+
 TREE_ROWS = 2_048
 """Rows of a call with trees."""
 
@@ -85,20 +87,38 @@ class VerifierRun:
 
     def run(self, scenarios: list[Scenario]) -> None:
         """Everything that is asked; what crashes in one place, or breaks the protocol, stays there."""
-        total = sum(scenario.share for scenario in scenarios)
-        for_small = min(SMALL_ROWS, self._budget // 8)
-        for_trees = self._budget * TREE_SHARE if self._book.asks(TREES) else 0.0
-        for_search = self._budget * SEARCH_SHARE if self._book.asks(SEARCHED) else 0.0
-        for_scenarios = self._budget - for_trees - for_small - for_search
-        self.small(scenarios[0], for_small)
+        parts = self._parts(scenarios)
+        self.small(scenarios[0], int(parts.pop(_SMALL)))
         for scenario in scenarios:
-            self.scenario(scenario, int(for_scenarios * scenario.share / total))
-        if for_trees:
-            for name in TREE_NAMES:
-                self.tree(name, int(for_trees / len(TREE_NAMES)))
-        if for_search:
-            self.search(int(for_search), own_drafter=any(scenario.own_drafter for scenario in scenarios))
+            if scenario.name in parts:
+                self.scenario(scenario, int(parts[scenario.name]))
+        for name in TREE_NAMES:
+            if name in parts:
+                self.tree(name, int(parts[name]))
+        if SEARCH_NAME in parts:
+            self.search(int(parts[SEARCH_NAME]), own_drafter=any(one.own_drafter for one in scenarios))
         self.end()
+
+    def _parts(self, scenarios: list[Scenario]) -> dict[str, float]:
+        """Rows for everything that some check is asked of; shares of what isn't asked go to the rest."""
+        small = float(min(SMALL_ROWS, self._budget // 8))
+        shares = {
+            scenario.name: scenario.share
+            for scenario in scenarios
+            if any(map(self._book.asks, self._checks_of(scenario)))
+        }
+        total = sum(shares.values()) or 1.0
+        others = {name: TREE_SHARE / len(TREE_NAMES) for name in TREE_NAMES if self._book.asks(TREES)}
+        others |= {SEARCH_NAME: SEARCH_SHARE} if self._book.asks(SEARCHED) else {}
+        left = 1 - sum(others.values())
+        parts = others | {name: left * share / total for name, share in shares.items()}
+        whole = sum(parts.values()) or 1.0
+        return {_SMALL: small} | {name: (self._budget - small) * part / whole for name, part in parts.items()}
+
+    @staticmethod
+    def _checks_of(scenario: Scenario) -> tuple[str, ...]:
+        """Checks for which a scenario is run."""
+        return (WIDE,) if scenario.wide else (*TRIAL_CHECKS, PROTOCOL)
 
     def end(self) -> None:
         """Count the rows."""
@@ -184,6 +204,8 @@ class VerifierRun:
         budget = self._place.requests
         rows = largest_rows(scenario, budget, self._settings.device)
         means = stages(budget)
+        if not means:
+            return
         stopped, last = False, len(means) if looks is None else min(looks, len(means))
         for look, mean in enumerate(means[:last], 1):
             self._place = changed(self._place, looks=look)

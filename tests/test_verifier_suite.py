@@ -1,0 +1,142 @@
+"""Whole runs of the laws on verifiers whose claims are true, and on the same ones held to too much.
+
+Each run refutes an exact verifier with a probability of at most 1e-9 (its alpha). The seeds are fixed: what
+is refuted here is refuted every time.
+"""
+
+import re
+from typing import Any
+
+import pytest
+
+from support.law_runs import SingleChain, audited, implementation, tally_of, verdicts
+from tokenlaw.impl.speculative.block import BlockVerifier
+from tokenlaw.impl.speculative.chain import ChainVerifier
+from tokenlaw.impl.speculative.one_hot import OneHotVerifier
+from tokenlaw.impl.speculative.sample_and_match import SampleAndMatchVerifier
+from tokenlaw.impl.speculative.top_k_tree import TopKTreeVerifier
+from tokenlaw.impl.speculative.typical import TypicalAcceptance
+from tokenlaw.spec.generation_contracts import VerifyBatch
+from tokenlaw.stats.measures import COMPLETED, JOINT, LENGTH, SUPPORT
+from tokenlaw.stats.verifier_checks import BY_ID, PROTOCOL, REPLAY, SEARCHED, WIDE
+from tokenlaw.stats.verifier_suite import VerifierSuite
+
+WITHOUT_SEARCH = frozenset(BY_ID) - {SEARCHED}
+BUDGET = 20_000
+
+
+def run(make: Any, **options: Any) -> Any:
+    return audited(make, **{"only": WITHOUT_SEARCH, "budget": BUDGET} | options)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        ChainVerifier,
+        BlockVerifier,
+        OneHotVerifier,
+        SampleAndMatchVerifier,
+        TopKTreeVerifier,
+        TypicalAcceptance,
+    ],
+)
+def test_what_is_claimed_holds(make: Any) -> None:
+    found = run(make)
+    assert set(tally_of(found)) == {"holds", "not supported"}
+    assert all(row.operations for row in found.values() if str(row.verdict) == "holds")
+
+
+def test_the_textbook_is_more_than_exactness() -> None:
+    assert run(BlockVerifier)[LENGTH].message == "not part of the claim 'block'"
+    held = verdicts(run(BlockVerifier, claims="textbook", budget=60_000))
+    assert (held[JOINT], held[COMPLETED]) == ("refuted", "holds")
+
+
+def test_typical_acceptance_is_not_exact() -> None:
+    claimed = run(TypicalAcceptance)
+    assert verdicts(claimed)[COMPLETED] == "not supported"
+    assert "not part of the claim 'approximate'; it would be refuted" in claimed[COMPLETED].message
+    assert verdicts(run(TypicalAcceptance, claims="exact"))[COMPLETED] == "refuted"
+
+
+def test_what_is_watched_may_stand() -> None:
+    found = run(ChainVerifier, claims="exact")
+    assert "not part of the claim 'exact'; it stands (log10 e = -" in found[JOINT].message
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
+def test_single_precision_is_not_refuted(seed: int) -> None:
+    """All checks at the default budget, with p == q ties, certain tokens, 1e-8 and truncations."""
+    found = audited(SingleChain, seed=seed)
+    assert set(tally_of(found)) == {"holds", "not supported"}
+
+
+def test_single_precision_is_not_refuted_by_a_short_run() -> None:
+    assert set(tally_of(run(SingleChain, seed=3))) == {"holds", "not supported"}
+
+
+class Failing(ChainVerifier):
+    """Raises on a vocabulary of this size."""
+
+    def __init__(self, vocabulary: int = 0, error: type[Exception] = RuntimeError) -> None:
+        self.vocabulary, self.error = vocabulary, error
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
+        if self.vocabulary in (0, batch.shape[2]):
+            raise self.error("no such kernel")
+        return super().verify(batch, seed=seed, uniforms=uniforms)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError, KeyError])
+def test_an_exception_in_one_scenario_leaves_the_others_alone(error: type[Exception]) -> None:
+    found = run(lambda: Failing(4096, error))
+    assert [check for check, verdict in verdicts(found).items() if verdict == "unknown"] == [WIDE]
+    assert "Scenario 'wide vocabulary': verify raised an exception." in found[WIDE].message
+    assert "no such kernel" in found[WIDE].message
+
+
+def test_an_exception_makes_unknown_what_the_scenario_was_asked() -> None:
+    found = verdicts(run(lambda: Failing(16)))
+    assert found[JOINT] == found[SUPPORT] == "unknown"
+    assert found[WIDE] == found[REPLAY] == "holds"
+
+
+def test_a_verifier_that_always_raises_is_unknown() -> None:
+    found = run(Failing)
+    assert set(tally_of(found)) == {"holds", "unknown", "not supported"}
+    assert verdicts(found)[PROTOCOL] == "holds"
+    assert "Traceback" in found[COMPLETED].message
+
+
+class TooMany(ChainVerifier):
+    """Emits a token too many where a row has no drafts, in scenarios of this vocabulary."""
+
+    def __init__(self, vocabulary: int) -> None:
+        self.vocabulary = vocabulary
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
+        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
+        if batch.shape[2] == self.vocabulary:
+            emitted[batch.num_draft_tokens == 0, 1] = 0
+        return emitted
+
+
+@pytest.mark.parametrize("vocabulary", [4, 16])
+def test_a_broken_protocol_is_refuted_and_replayed(vocabulary: int) -> None:
+    """With 4 tokens a small check meets it first, with 16 a scenario."""
+    found = run(lambda: TooMany(vocabulary))
+    assert verdicts(found)[PROTOCOL] == "refuted"
+    assert re.search(
+        r"row \d+ of \d+, position 1: 2 tokens were emitted from 0 drafts", found[PROTOCOL].message
+    )
+    assert verdicts(found)[JOINT] == "unknown"
+    assert f"breaks {PROTOCOL}" in found[JOINT].message
+    counterexample = found[PROTOCOL].counterexample
+    assert counterexample is not None
+    target = implementation(lambda: TooMany(vocabulary))
+    (again,) = VerifierSuite().replay(target, counterexample)
+    assert str(again.verdict) == "refuted"
+    assert again.message.split("\n")[0] in found[PROTOCOL].message
+    (healed,) = VerifierSuite().replay(implementation(ChainVerifier), counterexample)
+    assert str(healed.verdict) == "holds"

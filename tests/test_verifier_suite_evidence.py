@@ -1,0 +1,131 @@
+"""What whole runs leave behind: counterexamples, evidence to go on from, and never more rows than allowed.
+
+Each run refutes an exact verifier with a probability of at most 1e-9 (its alpha). The seeds are fixed: what
+is refuted here is refuted every time.
+"""
+
+import re
+from typing import Any
+
+import pytest
+import torch
+
+from support.law_runs import Counting, audited, implementation, tally_of, verdicts
+from tokenlaw.impl.speculative.chain import ChainVerifier
+from tokenlaw.impl.speculative.top_k_tree import TopKTreeVerifier
+from tokenlaw.spec.generation_contracts import VerifyBatch
+from tokenlaw.spec.suites import CounterexampleError
+from tokenlaw.stats.measures import COMPLETED, JOINT, LENGTH, REJECTED, SUPPORT
+from tokenlaw.stats.verifier_checks import BY_ID, PROTOCOL, SEARCHED, WIDE
+from tokenlaw.stats.verifier_suite import VerifierSuite
+
+WITHOUT_SEARCH = frozenset(BY_ID) - {SEARCHED}
+BUDGET = 60_000
+
+
+def run(make: Any, **options: Any) -> Any:
+    return audited(make, **{"only": WITHOUT_SEARCH, "budget": BUDGET} | options)
+
+
+@pytest.mark.parametrize("budget", [1, 20, 500, 10_000])
+@pytest.mark.parametrize(("make", "seed"), [(ChainVerifier, 0), (ChainVerifier, 1), (TopKTreeVerifier, 2)])
+def test_the_budget_is_kept(make: Any, budget: int, seed: int) -> None:
+    verifier = Counting(make())
+    found = run(lambda: verifier, budget=budget, seed=seed)
+    assert found[PROTOCOL].operations >= verifier.rows
+    assert found[PROTOCOL].operations <= budget
+    assert budget < 100 or verifier.rows > budget / 4
+    assert "refuted" not in tally_of(found)
+
+
+class FirstToken(ChainVerifier):
+    """A row in so many begins with token 0 and ends there."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
+        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
+        wrong = torch.rand(len(emitted), generator=torch.Generator().manual_seed(seed)) < self.share
+        emitted[wrong] = -1
+        emitted[wrong, 0] = 0
+        return emitted
+
+
+def test_a_counterexample_gives_the_same_verdict_with_the_same_counts() -> None:
+    found = run(lambda: FirstToken(0.3))
+    told = {check for check, row in found.items() if row.counterexample is not None}
+    assert {COMPLETED, JOINT, LENGTH, REJECTED, SUPPORT, WIDE} <= told
+    target = implementation(lambda: FirstToken(0.3))
+    for check in told:
+        counterexample = found[check].counterexample
+        assert counterexample is not None
+        assert counterexample["check"] == check
+        (again,) = VerifierSuite().replay(target, counterexample)
+        assert (again.check.id, str(again.verdict)) == (check, "refuted")
+        assert without_threshold(again.message.split("\n")[0]) in without_threshold(found[check].message)
+
+
+def without_threshold(message: str) -> str:
+    """A replay asks one check only, which has all of alpha."""
+    return re.sub(r"\([\d.]+ refutes\)", "", message)
+
+
+def test_a_counterexample_must_fit() -> None:
+    data = run(lambda: FirstToken(0.3))[COMPLETED].counterexample
+    assert data is not None
+    suite, target = VerifierSuite(), implementation(ChainVerifier)
+    assert str(suite.replay(target, data)[0].verdict) == "holds"
+    for change, message in (
+        ({"schema": "x"}, "schema 'x'"),
+        ({"check": "law/none"}, "there is no check 'law/none'"),
+        ({"check": "law/trees"}, "can't be asked about law/trees: needs trees"),
+        ({"scenario": "nowhere"}, "there is no scenario 'nowhere'"),
+        ({"seed": True}, "seed is True"),
+        ({"looks": -1}, "looks -1"),
+        ({"claims": "approximate"}, "not part of the claim 'approximate'"),
+    ):
+        with pytest.raises(CounterexampleError, match=re.escape(message)):
+            suite.replay(target, {**data, **change})
+
+
+def test_a_tolerance_lets_through_what_is_within_it() -> None:
+    """A share of 0.03 moves the completed law and the joint law by a total variation of at most 0.03."""
+    within = run(lambda: FirstToken(0.03), tolerance=0.05, budget=120_000)
+    beyond = run(lambda: FirstToken(0.03), tolerance=0.001, budget=120_000)
+    assert verdicts(within)[COMPLETED] == verdicts(within)[JOINT] == "holds"
+    assert verdicts(beyond)[COMPLETED] == verdicts(beyond)[JOINT] == "refuted"
+    assert within[SUPPORT].message == "not asked with a tolerance"
+
+
+class Biased(ChainVerifier):
+    """Accepts as if the random number were smaller by 15 %."""
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
+        generator = torch.Generator().manual_seed(seed)
+        drawn = torch.rand(batch.shape[:2], generator=generator, dtype=torch.float64)
+        return super().verify(batch, seed=seed, uniforms=0.85 * drawn)
+
+
+def completed_of(make: Any, seed: int, continued: Any = None) -> Any:
+    earlier = None if continued is None else {COMPLETED: continued.statistics}
+    return run(make, seed=seed, only=frozenset({COMPLETED}), continued=earlier)[COMPLETED]
+
+
+def test_evidence_of_runs_adds_up() -> None:
+    """What is too little in either of two runs is enough in both."""
+    first, second = completed_of(Biased, 1), completed_of(Biased, 3)
+    assert str(first.verdict) == str(second.verdict) == "holds"
+    both = completed_of(Biased, 3, first)
+    assert str(both.verdict) == "refuted"
+    assert "of scenario" in both.message
+    assert both.counterexample is not None
+
+
+def test_evidence_for_the_law_adds_up_as_well_and_costs_power() -> None:
+    first, second = completed_of(ChainVerifier, 1), completed_of(ChainVerifier, 2)
+    both = completed_of(ChainVerifier, 2, first)
+    total = first.statistics["log_e"] + second.statistics["log_e"]
+    assert first.statistics["log_e"] < 0
+    assert both.statistics["log_e"] == pytest.approx(total, abs=1e-9)
+    assert both.statistics["power"]["tv"] > second.statistics["power"]["tv"]
