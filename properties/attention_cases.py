@@ -21,7 +21,7 @@ Place = Literal["keys", "values", "both"]
 Unused = Literal["none", "no-block", "garbage"]
 
 
-class AttentionCase(msgspec.Struct, frozen=True):
+class AttentionCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One call. Lengths are in tokens; a row is empty or has at least ``num_queries`` tokens.
 
     ``data``: independent normals; one key direction that dominates; a large mean; sparse spikes.

@@ -5,6 +5,7 @@ every sub-list of a trace is a legal trace: shrinking may drop any operation. An
 sequence does nothing when there is none.
 """
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ class TraceError(CounterexampleError):
     """A trace that can't be read, or that a target can't run; the message says why and what to do."""
 
 
-class Trace(msgspec.Struct, frozen=True):
+class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A configuration and a list of operations on one contract."""
 
     operations: tuple[Operation, ...]
@@ -141,9 +142,16 @@ def decode(raw: bytes, source: str) -> Trace:
         trace = msgspec.convert(data, Trace)
     except msgspec.ValidationError as error:
         raise TraceError(f"{source}: not a trace: {error}") from None
-    if problem := _problem(trace):
+    if problem := _stray(data) or _problem(trace):
         raise TraceError(f"{source}: {problem}")
     return trace
+
+
+def _stray(data: dict[str, Any]) -> str:
+    """The first key of the configuration that means nothing: a typing error must not become a default."""
+    known = {field.name for field in fields(CacheConfig)}
+    stray = sorted(data.get("config", {}).keys() - known)
+    return f"config has no {stray[0]!r}; it has {', '.join(sorted(known))}" if stray else ""
 
 
 def _problem(trace: Trace) -> str:

@@ -5,27 +5,27 @@ import msgspec
 Tokens = tuple[int, ...]
 
 
-class New(msgspec.Struct, frozen=True, tag_field="op", tag="new"):
+class New(msgspec.Struct, frozen=True, tag_field="op", tag="new", forbid_unknown_fields=True):
     """Admit a sequence with these prompt tokens, write it, commit it."""
 
     tokens: Tokens
     namespace: str = ""
 
 
-class Append(msgspec.Struct, frozen=True, tag_field="op", tag="append"):
+class Append(msgspec.Struct, frozen=True, tag_field="op", tag="append", forbid_unknown_fields=True):
     """Append committed tokens to a sequence."""
 
     sequence: int
     tokens: Tokens
 
 
-class Fork(msgspec.Struct, frozen=True, tag_field="op", tag="fork"):
+class Fork(msgspec.Struct, frozen=True, tag_field="op", tag="fork", forbid_unknown_fields=True):
     """Fork a sequence; the child becomes the last live sequence."""
 
     sequence: int
 
 
-class Speculate(msgspec.Struct, frozen=True, tag_field="op", tag="speculate"):
+class Speculate(msgspec.Struct, frozen=True, tag_field="op", tag="speculate", forbid_unknown_fields=True):
     """Schedule and write draft tokens, keep the first ``accepted`` (at most all of them)."""
 
     sequence: int
@@ -33,24 +33,24 @@ class Speculate(msgspec.Struct, frozen=True, tag_field="op", tag="speculate"):
     accepted: int
 
 
-class Rollback(msgspec.Struct, frozen=True, tag_field="op", tag="rollback"):
+class Rollback(msgspec.Struct, frozen=True, tag_field="op", tag="rollback", forbid_unknown_fields=True):
     """Forget the last ``count`` tokens; more than the length, or a negative count, must raise."""
 
     sequence: int
     count: int
 
 
-class Free(msgspec.Struct, frozen=True, tag_field="op", tag="free"):
+class Free(msgspec.Struct, frozen=True, tag_field="op", tag="free", forbid_unknown_fields=True):
     """Release a sequence."""
 
     sequence: int
 
 
-class FreeAgain(msgspec.Struct, frozen=True, tag_field="op", tag="free_again"):
+class FreeAgain(msgspec.Struct, frozen=True, tag_field="op", tag="free_again", forbid_unknown_fields=True):
     """Release the sequence that was released last once more: must raise or do nothing."""
 
 
-class Abort(msgspec.Struct, frozen=True, tag_field="op", tag="abort"):
+class Abort(msgspec.Struct, frozen=True, tag_field="op", tag="abort", forbid_unknown_fields=True):
     """Schedule tokens, then release the sequence before anything is written.
 
     With ``sequence`` None a new sequence is admitted for it; else the tokens are appended to that one.
@@ -61,39 +61,39 @@ class Abort(msgspec.Struct, frozen=True, tag_field="op", tag="abort"):
     namespace: str = ""
 
 
-class Evict(msgspec.Struct, frozen=True, tag_field="op", tag="evict"):
+class Evict(msgspec.Struct, frozen=True, tag_field="op", tag="evict", forbid_unknown_fields=True):
     """Drop up to ``count`` cached blocks that no sequence holds."""
 
     count: int
 
 
-class Reset(msgspec.Struct, frozen=True, tag_field="op", tag="reset"):
+class Reset(msgspec.Struct, frozen=True, tag_field="op", tag="reset", forbid_unknown_fields=True):
     """Make every cached block unreachable."""
 
 
-class SwapOut(msgspec.Struct, frozen=True, tag_field="op", tag="swap_out"):
+class SwapOut(msgspec.Struct, frozen=True, tag_field="op", tag="swap_out", forbid_unknown_fields=True):
     """Move a sequence to the host tier; it stays live but can't be used until it is back."""
 
     sequence: int
 
 
-class SwapIn(msgspec.Struct, frozen=True, tag_field="op", tag="swap_in"):
+class SwapIn(msgspec.Struct, frozen=True, tag_field="op", tag="swap_in", forbid_unknown_fields=True):
     """Bring a swapped-out sequence back; the index counts the swapped-out sequences only."""
 
     sequence: int
 
 
-class Reorder(msgspec.Struct, frozen=True, tag_field="op", tag="reorder"):
+class Reorder(msgspec.Struct, frozen=True, tag_field="op", tag="reorder", forbid_unknown_fields=True):
     """Beam search: the live sequences continue the content of ``parents`` (indices modulo their number)."""
 
     parents: tuple[int, ...]
 
 
-class Weights(msgspec.Struct, frozen=True, tag_field="op", tag="weights"):
+class Weights(msgspec.Struct, frozen=True, tag_field="op", tag="weights", forbid_unknown_fields=True):
     """The weights changed: a new epoch."""
 
 
-class LateWrite(msgspec.Struct, frozen=True, tag_field="op", tag="late_write"):
+class LateWrite(msgspec.Struct, frozen=True, tag_field="op", tag="late_write", forbid_unknown_fields=True):
     """A step in flight lands late: append ``tokens``, release that sequence, admit ``prompt`` and write
     it, and only then write the appended tokens of the released sequence.
     """
@@ -103,7 +103,7 @@ class LateWrite(msgspec.Struct, frozen=True, tag_field="op", tag="late_write"):
     prompt: Tokens
 
 
-class Batch(msgspec.Struct, frozen=True, tag_field="op", tag="batch"):
+class Batch(msgspec.Struct, frozen=True, tag_field="op", tag="batch", forbid_unknown_fields=True):
     """One step of a batch: append a token to each of these live sequences (indices modulo their number,
     repeats dropped; ``tokens`` are dealt round), and only then apply the copies of all, write and commit.
 
@@ -115,14 +115,14 @@ class Batch(msgspec.Struct, frozen=True, tag_field="op", tag="batch"):
     released: int | None = None
 
 
-class Overflow(msgspec.Struct, frozen=True, tag_field="op", tag="overflow"):
+class Overflow(msgspec.Struct, frozen=True, tag_field="op", tag="overflow", forbid_unknown_fields=True):
     """Append ``count`` tokens beyond the room that was reserved, without reserving: must raise."""
 
     sequence: int
     count: int
 
 
-class AppendLayer(msgspec.Struct, frozen=True, tag_field="op", tag="append_layer"):
+class AppendLayer(msgspec.Struct, frozen=True, tag_field="op", tag="append_layer", forbid_unknown_fields=True):
     """Append tokens to one layer (modulo the number of layers) of a sequence; the others stay as they are."""
 
     sequence: int
@@ -130,7 +130,7 @@ class AppendLayer(msgspec.Struct, frozen=True, tag_field="op", tag="append_layer
     tokens: Tokens
 
 
-class Attend(msgspec.Struct, frozen=True, tag_field="op", tag="attend"):
+class Attend(msgspec.Struct, frozen=True, tag_field="op", tag="attend", forbid_unknown_fields=True):
     """Attend with a batch of these live sequences (indices modulo their number, repeats dropped)."""
 
     sequences: tuple[int, ...]

@@ -13,7 +13,7 @@ from tokenlaw.spec.laws import Tokens
 from tokenlaw.spec.sampling import target_only_law
 from tokenlaw.spec.speculation import VerificationRule, chain_verification, deterministic_verification
 from tokenlaw.spec.steps import accepted_length_law, completed_law, step_law
-from tokenlaw.stats.block_laws import block_joint
+from tokenlaw.stats.block_laws import block_impossible, block_joint
 from tokenlaw.stats.chain_laws import (
     ROUNDING,
     KindLaws,
@@ -136,6 +136,16 @@ def test_block_verification_is_enumerated(laws: KindLaws) -> None:
     joint = block_joint(laws)
     step = {outcome.tokens: mass for outcome, mass in enumerated(block_verification, laws).items()}
     np.testing.assert_allclose(joint, in_cells(step, joint.shape, 1), atol=ROUNDED)
+
+
+@given(laws=kinds())
+def test_what_block_verification_rules_out_is_never_possible(laws: KindLaws) -> None:
+    """And all that it never emits is ruled out, where p and q aren't equal up to rounding."""
+    joint, impossible = block_joint(laws), block_impossible(laws)
+    assert (joint[impossible] == 0).all()
+    if laws.length == 1:
+        doubtful = chain_joint(laws)[1] > 0  # one draft: the chain rule
+        assert (impossible | doubtful)[joint == 0].all()
 
 
 @given(laws=kinds())

@@ -44,6 +44,9 @@ def trace_data(**config: Any) -> dict[str, Any]:
         ({"config": {"num_blocks": 10**6, "head_size": 10**4}, "contract": "kv-store"}, "a store of"),
         ({"operations": [NEW] * (MAX_OPERATIONS + 1)}, "100001 operations"),
         ({"operations": [{"op": "overflow", "sequence": 0, "count": 10**12}]}, "1000000000000 tokens"),
+        ({"operations": [NEW | {"namspace": "a"}]}, "unknown field `namspace`"),
+        ({"config": {"blocksize": 8}}, "config has no 'blocksize'; it has block_size"),
+        ({"operation": []}, "unknown field `operation`"),
     ],
 )
 def test_what_no_target_could_run_is_refused(change: dict[str, Any], words: str) -> None:
@@ -78,6 +81,7 @@ def test_a_store_that_cannot_be_built_here_is_refused(field: str, value: str) ->
         ({"lengths": [10**12]}, "at most"),
         ({"head_size": 10**9}, "at most"),
         ({"num_queries": 10**5, "lengths": [10**5]}, "at most"),
+        ({"operations": [NEW]}, "unknown field `operations`"),
     ],
 )
 def test_a_meaningless_or_huge_attention_case_is_refused(change: dict[str, Any], words: str) -> None:

@@ -71,7 +71,8 @@ def _judge_holders(world: World, step: Step, block: int, how: str) -> None:
     acting = step.acting.number if step.acting else None
     holders = world.holders[block]
     if holders != 1:
-        expected = f"block {block} to be held by sequence {acting} alone when it is {how}"
+        owner = "one sequence" if acting is None else f"sequence {acting}"
+        expected = f"block {block} to be held by {owner} alone when it is {how}"
         found = f"held by sequences: {world.names_of_holders(block)}"
         world.report(WRITE_SHARED, expected, found, acting, block=block)
 
