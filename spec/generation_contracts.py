@@ -110,6 +110,11 @@ class TreeBatch:
         return max(depths, default=0)
 
 
+REFUSALS = frozenset({"greedy", "temperature", "top_k", "top_p", "min_p", "ragged", "looked-up drafts"})
+"""What rows may be refused for: temperature 0, other temperatures than 1, truncations, fewer drafts than the
+batch has room for, drafts that were not drawn."""
+
+
 @runtime_checkable
 class Verifier(Protocol):
     """One step of speculative decoding: which drafts stay, and which token follows them.
@@ -130,7 +135,10 @@ class Verifier(Protocol):
         ``row-seeds``: ``params.seeds`` are honoured.
         ``trees``: ``verify_tree(batch: TreeBatch, *, seed) -> int64 [B, depth + 1]``.
 
-    Attribute ``claims`` (str, one of `CLAIMS`; ``textbook`` where it is absent) says what is claimed.
+    Attributes, all optional
+        ``claims``: one of `CLAIMS`; ``textbook`` where it is absent.
+        ``most_rows``: int, the rows of a call at most; slow verifiers keep calls short by it.
+        ``refuses``: frozenset of `REFUSALS`, rows that it doesn't take; what is then not tried is reported.
     """
 
     def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:

@@ -6,14 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
-from tokenlaw.spec.generation_contracts import CLAIMS, TEXTBOOK, Verifier
+from tokenlaw.spec.generation_contracts import CLAIMS, REFUSALS, TEXTBOOK, Verifier
 
 
 class FunctionVerifier:
     """A verifier made of a plain function ``verify(batch, *, seed)``.
 
-    Its claim is the function's attribute ``claims``, or ``textbook``; a keyword ``uniforms`` of the function
-    shows the capability.
+    Its claim, and what it refuses, are attributes of the function; a keyword ``uniforms`` shows the capability.
 
     Parameters
     ----------
@@ -23,6 +22,8 @@ class FunctionVerifier:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.verify = function
         self.claims = getattr(function, "claims", TEXTBOOK)
+        self.refuses = getattr(function, "refuses", frozenset())
+        self.most_rows = getattr(function, "most_rows", None)
         while isinstance(function, functools.partial):
             function = function.func
         # What it raises is the fault of whoever wrote the function.
@@ -80,6 +81,8 @@ function of (batch, *, seed)
             "function of (batch, *, seed)"
         )
     claim_of(verifier, source)
+    refusals_of(verifier, source)
+    most_rows_of(verifier, source)
     return verifier
 
 
@@ -89,6 +92,23 @@ def claim_of(verifier: Any, source: str) -> str:
     if claim not in CLAIMS:
         raise ContractError(f"{source}: it claims {claim!r}; a verifier claims one of {', '.join(CLAIMS)}")
     return str(claim)
+
+
+def refusals_of(verifier: Any, source: str) -> frozenset[str]:
+    """Which rows the verifier refuses, of `REFUSALS`; `ContractError` if it names others."""
+    refused = frozenset(getattr(verifier, "refuses", ()))
+    if not refused <= REFUSALS:
+        unknown, known = sorted(refused - REFUSALS), ", ".join(sorted(REFUSALS))
+        raise ContractError(f"{source}: it refuses {unknown}; a verifier may refuse {known}")
+    return refused
+
+
+def most_rows_of(verifier: Any, source: str) -> int | None:
+    """Rows of a call at most, None without a limit; `ContractError` if that is no number from 1 on."""
+    most = getattr(verifier, "most_rows", None)
+    if most is not None and (not isinstance(most, int) or most < 1):
+        raise ContractError(f"{source}: most_rows is {most!r}; it must be a whole number from 1 on")
+    return most
 
 
 def verifier_factory(offered: Any) -> Callable[[], Any] | None:

@@ -72,7 +72,7 @@ class Driver:
         """The calls for samples ``first`` .. ``last - 1``, of ``rows`` rows each, smaller ones first."""
         start = first
         for size in [*SMALL_CALLS] if first == 0 else []:
-            if start + size <= last:
+            if start + size <= last and size <= rows:
                 yield self.step(start, start + size)
                 start += size
         while start < last:

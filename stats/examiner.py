@@ -75,7 +75,7 @@ class Examiner:
 
     Attributes
     ----------
-    verifier, claims, seed, device, alive : see `tokenlaw.stats.search.search`.
+    verifier, claims, seed, device, alive, rows_at_once : see `tokenlaw.stats.search.search`.
     tried : how many pairs were tried so far; gives each its random numbers.
     """
 
@@ -84,6 +84,7 @@ class Examiner:
     seed: int
     device: str
     alive: Callable[[], None]
+    rows_at_once: int = ROWS_AT_ONCE
     tried: int = 0
 
     def examine(self, pair: LawPair, rows: float) -> Example:
@@ -113,8 +114,8 @@ class Examiner:
     def _outcomes(self, tables: Tables, size: int) -> Counts:
         """Counts ``[kinds] + [V + 1] * (K + 1)`` of so many rows."""
         driver, tally = Driver(self.verifier, tables, self.seed), JointTally(tables, self.seed)
-        for start in range(0, size, ROWS_AT_ONCE):
-            tally.add(driver.step(start, min(start + ROWS_AT_ONCE, size)))
+        for start in range(0, size, self.rows_at_once):
+            tally.add(driver.step(start, min(start + self.rows_at_once, size)))
             self.alive()
         return tally.outcomes()
 

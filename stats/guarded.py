@@ -21,7 +21,12 @@ class Guarded:
 
     def __init__(self, verifier: Any) -> None:
         self._verifier = verifier
+        self._most_rows = getattr(verifier, "most_rows", None)
         self.rows = 0
+
+    def at_most(self, rows: int) -> int:
+        """So many rows for a call, or what the verifier takes at most."""
+        return rows if self._most_rows is None else min(rows, self._most_rows)
 
     def verify(self, batch: VerifyBatch, **keywords: Any) -> Any:
         """As `tokenlaw.spec.generation_contracts.Verifier.verify`; raises `CrashError`."""

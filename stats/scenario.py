@@ -5,7 +5,7 @@ of target and draft for each context, and the context is the token before, modul
 every position has another law, and the law at a position depends on what was drafted or emitted before it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import torch
@@ -37,6 +37,18 @@ class Kind:
     top_k: int = OFF_TOP_K
     top_p: float = OFF_TOP_P
     min_p: float = OFF_MIN_P
+
+    def features(self, drafts: int) -> frozenset[str]:
+        """What a verifier might refuse these rows for, in batches with room for so many drafts."""
+        uses = {
+            "greedy": self.temperature == 0,
+            "temperature": self.temperature not in (0, 1),
+            "top_k": self.top_k != OFF_TOP_K,
+            "top_p": self.top_p < OFF_TOP_P,
+            "min_p": self.min_p > OFF_MIN_P,
+            "ragged": self.length < drafts,
+        }
+        return frozenset(name for name, used in uses.items() if used)
 
 
 @dataclass(frozen=True)
@@ -76,6 +88,15 @@ class Scenario:
     def drafts(self) -> int:
         """K, the largest number of drafts of a row."""
         return self.kinds[0].draft_logits.shape[0]
+
+
+def without(scenario: Scenario, refused: frozenset[str]) -> Scenario | None:
+    """The scenario without kinds that are refused, of `tokenlaw.spec.generation_contracts.REFUSALS`; None if
+    nothing is left."""
+    left = tuple(kind for kind in scenario.kinds if not kind.features(scenario.drafts) & refused)
+    if not left or (scenario.deterministic and "looked-up drafts" in refused):
+        return None
+    return replace(scenario, kinds=left)
 
 
 @dataclass(frozen=True)

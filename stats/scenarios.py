@@ -12,7 +12,7 @@ import torch
 
 from tokenlaw.spec.philox import derived_key
 from tokenlaw.stats import tables
-from tokenlaw.stats.scenario import Kind, Scenario
+from tokenlaw.stats.scenario import Kind, Scenario, without
 from tokenlaw.stats.truncations import min_p_apart, top_p_apart
 
 Make = Callable[[np.random.Generator, int, int], Kind]
@@ -182,7 +182,9 @@ def _shorter(kind: Kind, at: int) -> Kind:
     )
 
 
-def scenarios(seed: int, *, own_drafter: bool, seeded: bool) -> list[Scenario]:
+def scenarios(
+    seed: int, *, own_drafter: bool, seeded: bool, refused: frozenset[str] = frozenset()
+) -> list[Scenario]:
     """All scenarios of a run, in the order in which they're tried: the most telling first.
 
     Parameters
@@ -190,6 +192,7 @@ def scenarios(seed: int, *, own_drafter: bool, seeded: bool) -> list[Scenario]:
     seed : of the run; another seed, other tables.
     own_drafter : whether the implementation has a drafter of its own.
     seeded : whether its rows can have seeds.
+    refused : rows that it doesn't take, of `tokenlaw.spec.generation_contracts.REFUSALS`; they are left out.
     """
     found = [
         make_scenario("mixed rows", COMMON, vocabulary=4, drafts=3, share=0.20, seed=seed, seeded=seeded),
@@ -215,4 +218,5 @@ def scenarios(seed: int, *, own_drafter: bool, seeded: bool) -> list[Scenario]:
             "own drafts", DRAFTED, vocabulary=8, drafts=2, share=0.14, seed=seed, own_drafter=True
         )
         found.insert(2, drafted)
-    return found
+    taken = (without(scenario, refused) for scenario in found)
+    return [scenario for scenario in taken if scenario is not None]

@@ -85,6 +85,8 @@ def search(
     own_drafter: bool,
     guided: int = 0,
     spare: float = math.inf,
+    rows_at_once: int = ROWS_AT_ONCE,
+    refused: frozenset[str] = frozenset(),
 ) -> SearchResult:
     """Search, and make what is found small.
 
@@ -101,10 +103,13 @@ def search(
     own_drafter : whether the verifier has a drafter of its own; half of the examples use it then.
     guided : further examples, chosen by hypothesis.
     spare : rows that making it smaller, and trying it once more, may take in all.
+    rows_at_once : rows of a call at most.
+    refused : rows that the verifier doesn't take, of `tokenlaw.spec.generation_contracts.REFUSALS`.
     """
     total = examples + guided
     shrinking = min(SHRINKING_FACTOR * rows, spare * 3 / 4)
-    hunt = _Hunt(Examiner(verifier, claims, seed, device, alive), total, rows, needed, shrinking)
+    examiner = Examiner(verifier, claims, seed, device, alive, rows_at_once)
+    hunt = _Hunt(examiner, total, rows, needed, shrinking, refused)
     hunt.run(random.Random(derived_key(seed, "searched laws")), examples, own_drafter=own_drafter)
     if guided and hunt.smallest is None:
         climb(lambda choices: hunt.climbed(choices, own_drafter), guided, derived_key(seed, "guided"))
@@ -121,7 +126,7 @@ def search(
     again = f"log10 e = {found.log_e / math.log(10):.1f}"
     try:
         if rows_left >= LEAST_ROWS:
-            trial = repeat(verifier, counterexample, device=device, alive=alive)
+            trial = repeat(verifier, counterexample, device=device, alive=alive, rows_at_once=rows_at_once)
             again = _finding(trial, claims, hunt.threshold)
     except (CrashError, ProtocolError) as error:
         again += f"; tried again, it fails: {error}"
@@ -130,13 +135,18 @@ def search(
 
 
 def repeat(
-    verifier: Any, counterexample: Mapping[str, Any], *, device: str, alive: Callable[[], None]
+    verifier: Any,
+    counterexample: Mapping[str, Any],
+    *,
+    device: str,
+    alive: Callable[[], None],
+    rows_at_once: int = ROWS_AT_ONCE,
 ) -> Trial:
     """Try the pair of laws of a `SearchResult` once more: one stage, of the same seed every time."""
     scenario = LawPair.from_data(counterexample).scenario(counterexample["name"])
     claims, seed = counterexample["claims"], counterexample["seed"]
     trial = Trial(verifier, scenario, claims=claims, seed=seed, device=device)
-    trial.run_stage(counterexample["rows"], ROWS_AT_ONCE, alive)
+    trial.run_stage(counterexample["rows"], rows_at_once, alive)
     return trial
 
 
@@ -156,6 +166,7 @@ class _Hunt:
     rows: int
     needed: float
     shrinking: float
+    refused: frozenset[str]
     log_es: list[float] = field(default_factory=list)
     samples: int = 0
     best: Example | None = None
@@ -184,7 +195,7 @@ class _Hunt:
 
     def _counted(self, pair: LawPair) -> Example:
         """An example of the search itself."""
-        example = self.examiner.examine(pair, self.rows)
+        example = self.examiner.examine(pair.without(self.refused), self.rows)
         self.log_es.append(example.log_e)
         self.samples += example.samples
         if example.log_e >= self.threshold:

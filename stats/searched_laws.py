@@ -41,6 +41,7 @@ class LawPair:
     draft : weights at K positions.
     temperature, top_k : sampling parameters of both sides.
     close : the draft's weights are small changes of the target's law, not a law of their own.
+    ragged : rows with one draft less are in the same batches.
     own_drafter : the implementation draws the drafts.
     """
 
@@ -50,6 +51,17 @@ class LawPair:
     top_k: int = OFF_TOP_K
     close: bool = False
     own_drafter: bool = False
+    ragged: bool = True
+
+    def without(self, refused: frozenset[str]) -> "LawPair":
+        """The pair without settings that a verifier refuses."""
+        plain = ("greedy" if self.temperature == 0 else "temperature") in refused
+        return replace(
+            self,
+            temperature=1.0 if plain else self.temperature,
+            top_k=OFF_TOP_K if "top_k" in refused else self.top_k,
+            ragged=self.ragged and "ragged" not in refused,
+        )
 
     @property
     def vocabulary(self) -> int:
@@ -69,7 +81,7 @@ class LawPair:
             draft = target[: self.drafts] + _CLOSENESS * self._table(self.draft)
         kinds = tuple(
             Kind(f"{length} of {self.drafts} drafts", target, draft, length, self.temperature, self.top_k)
-            for length in (self.drafts, self.drafts - 1)
+            for length in (self.drafts, self.drafts - 1)[: 1 + self.ragged]
         )
         return Scenario(name, kinds, 1.0, own_drafter=self.own_drafter)
 
@@ -92,7 +104,7 @@ class LawPair:
         target, draft = (
             tuple(tuple(tuple(row) for row in rows) for rows in data[name]) for name in ("target", "draft")
         )
-        settings = {name: data[name] for name in ("temperature", "top_k", "close", "own_drafter")}
+        settings = {name: data[name] for name in ("temperature", "top_k", "close", "own_drafter", "ragged")}
         return LawPair(target, draft, **settings)
 
     def describe(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.suites import Settings
 from tokenlaw.stats.driver import Driver
+from tokenlaw.stats.examiner import ROWS_AT_ONCE
 from tokenlaw.stats.guarded import CrashError, Guarded
 from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook
 from tokenlaw.stats.neighbours import CALLS as CALLS_COMPARED
@@ -68,6 +69,7 @@ class VerifierRun:
     seed, settings : of the run.
     budget : rows to be verified at most.
     progress : as in `tokenlaw.spec.suites.Progress`.
+    refused : rows that the verifier doesn't take, of `tokenlaw.spec.generation_contracts.REFUSALS`.
     """
 
     def __init__(
@@ -80,8 +82,10 @@ class VerifierRun:
         settings: Settings,
         budget: int,
         progress: Callable[[str, int, int], None],
+        refused: frozenset[str] = frozenset(),
     ) -> None:
         self.verifier = Guarded(verifier)
+        self._refused = refused
         self._claims, self._book, self._seed, self._settings = claims, book, seed, settings
         self._budget, self._progress = budget, progress
 
@@ -171,7 +175,7 @@ class VerifierRun:
         """Checks without statistics, and the comparison of calls, with so many requests at most."""
         self._enter(scenario.name, requests)
         tables = Tables.of(scenario, self._settings.device)
-        rows, call_rows = small_rows(requests)
+        rows, call_rows = map(self.verifier.at_most, small_rows(requests))
         for check, ask in ((REPLAY, replay), (ROW_SEEDS, row_seeds), (BOUNDARY, boundary)):
             if self._book.asks(check) and rows:
                 work = partial(self._ask, check, ask, tables, rows)
@@ -202,7 +206,7 @@ class VerifierRun:
             tolerance=self._settings.tolerance,
         )
         budget = self._place.requests
-        rows = largest_rows(scenario, budget, self._settings.device)
+        rows = self.verifier.at_most(largest_rows(scenario, budget, self._settings.device))
         means = stages(budget)
         if not means:
             return
@@ -227,7 +231,7 @@ class VerifierRun:
         device, requests = self._settings.device, self._place.requests
         self._place = changed(self._place, looks=1)
         trial = WideTrial(self.verifier, scenario, claims=self._claims, seed=self._seed, device=device)
-        trial.run(affordable_mean(requests), WIDE_ROWS, self._alive, requests)
+        trial.run(affordable_mean(requests), self.verifier.at_most(WIDE_ROWS), self._alive, requests)
         events = {
             "rows of a wide vocabulary": trial.samples,
             "rejections of a wide vocabulary": trial.rejections(),
@@ -238,7 +242,9 @@ class VerifierRun:
         name, requests = self._place.scenario, self._place.requests
         self._place = changed(self._place, looks=1)
         trial = TreeTrial(self.verifier, name, seed=self._seed, device=self._settings.device)
-        result = trial.run(affordable_mean(requests), min(max(requests // 2, 1), TREE_ROWS), requests)
+        result = trial.run(
+            affordable_mean(requests), self.verifier.at_most(min(max(requests // 2, 1), TREE_ROWS)), requests
+        )
         self._alive()
         close_tree(result, self._book, self._place)
 
@@ -258,5 +264,7 @@ class VerifierRun:
             needed=self._book.needed(SEARCHED),
             own_drafter=own_drafter,
             spare=self._budget - self.verifier.rows - self._place.requests,
+            rows_at_once=self.verifier.at_most(ROWS_AT_ONCE),
+            refused=self._refused,
         )
         close_search(result, self._book, self._place)

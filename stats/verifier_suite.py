@@ -9,19 +9,22 @@ from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import UNCLAIMED, Check, Evidence, Verdict
-from tokenlaw.spec.verifiers import build_verifier, claim_of
+from tokenlaw.spec.verifiers import build_verifier, claim_of, most_rows_of, refusals_of
 from tokenlaw.stats.law_book import SEARCH_NAME, LawBook
 from tokenlaw.stats.law_outcome import finite
 from tokenlaw.stats.places import place_of
+from tokenlaw.stats.scenario import Scenario
 from tokenlaw.stats.scenarios import scenarios
 from tokenlaw.stats.tree_trial import TREE_NAMES
 from tokenlaw.stats.verifier_checks import (
     BY_ID,
     CLAIMED_BY,
     PROTOCOL,
+    ROWS,
     SMALL_CHECKS,
     TOLERANT,
     VERIFIER_CHECKS,
+    WEIGHTS,
 )
 from tokenlaw.stats.verifier_run import VerifierRun
 
@@ -44,12 +47,12 @@ class VerifierSuite:
     ) -> list[Evidence]:
         """Try the scenarios of the seed within the budget."""
         asked = _Asked(implementation, settings, selected)
-        tried = scenarios(seed, own_drafter=asked.draws, seeded=asked.seeds)
+        tried = asked.scenarios(seed)
         book = LawBook(asked.checks, tried, settings, frozenset() if settings.tolerance else selected)
         if asked.checks:
             budget = settings.budget or profile.requests
             asked.start(book, seed, budget, progress).run(tried)
-        found = {row.check.id: row for row in book.evidence()}
+        found = {row.check.id: asked.limited(row) for row in book.evidence()}
         chosen = [check for check in self.checks if check.id in selected]
         return [found.get(check.id) or asked.refusal(check, book) for check in chosen]
 
@@ -75,7 +78,7 @@ class VerifierSuite:
         if not asked.checks:
             reason = asked.reason(BY_ID[place.check])
             raise CounterexampleError(f"{implementation.name} can't be asked about {place.check}: {reason}")
-        everything = scenarios(place.seed, own_drafter=asked.draws, seeded=asked.seeds)
+        everything = asked.scenarios(place.seed)
         tried = {scenario.name: scenario for scenario in everything}
         if place.scenario not in {*tried, *TREE_NAMES, SEARCH_NAME}:
             raise CounterexampleError(f"there is no scenario {place.scenario!r} for {implementation.name}")
@@ -101,11 +104,16 @@ class _Asked:
         self._capabilities = effective_capabilities(implementation, VERIFIER, self._verifier)
         self._settings = settings
         self._claims = settings.claims or claim_of(self._verifier, implementation.name)
+        self._refused = refusals_of(self._verifier, implementation.name)
         self.draws = "draft" in self._capabilities
         self.seeds = "row-seeds" in self._capabilities
         self.checks = frozenset(
             check.id for check in VERIFIER_CHECKS if check.id in selected and not self.reason(check)
         )
+
+    def scenarios(self, seed: int) -> list[Scenario]:
+        """The scenarios of a seed that the verifier takes."""
+        return scenarios(seed, own_drafter=self.draws, seeded=self.seeds, refused=self._refused)
 
     def reason(self, check: Check) -> str:
         """Why a check isn't asked; empty if it is."""
@@ -114,6 +122,8 @@ class _Asked:
             return needed(VERIFIER, missing)
         if self._claims not in CLAIMED_BY[check.id]:
             return f"{UNCLAIMED} {self._claims!r}"
+        if check.id == ROWS and most_rows_of(self._verifier, "") == 1:
+            return "it takes one row a call"
         if self._settings.tolerance and check.id not in TOLERANT:
             return "not asked with a tolerance"
         return ""
@@ -126,6 +136,15 @@ class _Asked:
             message += f"; {outcome} (log10 e = {finite(log_e) / math.log(10):.1f})"
         return Evidence(check, Verdict.NOT_SUPPORTED, message=message)
 
+    def limited(self, row: Evidence) -> Evidence:
+        """The row, with what was left out because the verifier refuses it."""
+        if not self._refused or row.check.id not in WEIGHTS:
+            return row
+        left_out = sorted(self._refused)
+        note = f"Left out, since the verifier refuses it: {', '.join(left_out)}."
+        statistics = {**(row.statistics or {}), "refused": left_out}
+        return replace(row, message=f"{row.message} {note}".strip(), statistics=statistics)
+
     def start(self, book: LawBook, seed: int, budget: int, progress: Progress) -> VerifierRun:
         """A run that writes into the book."""
         return VerifierRun(
@@ -136,4 +155,5 @@ class _Asked:
             settings=self._settings,
             budget=budget,
             progress=progress,
+            refused=self._refused,
         )

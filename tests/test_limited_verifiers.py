@@ -1,0 +1,100 @@
+"""Verifiers that take few rows a call, or not every kind of row, and say so."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from support.law_runs import audited
+from tokenlaw.impl.speculative import ChainVerifier
+from tokenlaw.spec.contracts import ContractError
+from tokenlaw.spec.generation_contracts import REFUSALS, TreeBatch, VerifyBatch
+from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.spec.verifiers import as_verifier
+from tokenlaw.stats.measures import COMPLETED
+from tokenlaw.stats.scenario import without
+from tokenlaw.stats.scenarios import scenarios
+from tokenlaw.stats.verifier_checks import ROWS
+
+
+class Watched(ChainVerifier):
+    """Remembers the largest call and which parameters rows had."""
+
+    def __init__(self) -> None:
+        self.largest = 0
+        self.used: set[str] = set()
+
+    def verify(self, batch: VerifyBatch, **options: Any) -> torch.Tensor:
+        self.largest = max(self.largest, len(batch.num_draft_tokens))
+        self.used |= batch.params.used
+        lengths = batch.num_draft_tokens
+        self.used |= {"ragged"} if bool((lengths < batch.shape[1]).any()) else set()
+        self.used |= {"looked-up drafts"} if batch.draft_logits is None else set()
+        if bool(((batch.params.temperature != 0) & (batch.params.temperature != 1)).any()):
+            self.used |= {"other temperatures"}
+        return super().verify(batch, **options)
+
+
+@pytest.mark.parametrize("most", [1, 7, 60])
+def test_calls_are_as_small_as_the_verifier_asks(most: int) -> None:
+    verifier = Watched()
+    verifier.most_rows = most  # type: ignore[attr-defined]
+    found = audited(lambda: verifier, budget=2_500)
+    assert verifier.largest == most
+    assert {row.verdict for row in found.values()} <= {
+        Verdict.HOLDS,
+        Verdict.NOT_SUPPORTED,
+        Verdict.NOT_EXERCISED,
+    }
+    assert (found[ROWS].verdict is Verdict.NOT_SUPPORTED) == (most == 1)
+
+
+@pytest.mark.parametrize("refused", sorted(REFUSALS))
+def test_refused_rows_never_come(refused: str) -> None:
+    verifier = Watched()
+    verifier.refuses = frozenset({refused})  # type: ignore[attr-defined]
+    found = audited(lambda: verifier, budget=15_000)
+    name = "other temperatures" if refused == "temperature" else refused
+    assert name not in verifier.used
+    assert len(verifier.used - {"temperature", "other temperatures", refused}) >= 4
+    assert f"Left out, since the verifier refuses it: {refused}." in found[COMPLETED].message
+    assert found[COMPLETED].statistics is not None
+    assert found[COMPLETED].statistics["refused"] == [refused]
+
+
+def test_nothing_is_left_of_a_scenario_of_refused_kinds() -> None:
+    everything = scenarios(1, own_drafter=True, seeded=True)
+    left = scenarios(1, own_drafter=True, seeded=True, refused=frozenset({"looked-up drafts", "top_k"}))
+    assert {one.name for one in everything} - {one.name for one in left} == {"looked-up drafts"}
+    assert without(everything[0], frozenset({"ragged"})) != everything[0]
+    assert without(everything[0], frozenset()) == everything[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("refuses", {"top-k"}, r"refuses \['top-k'\]; a verifier may refuse greedy, looked-up drafts"),
+        ("most_rows", 0, "most_rows is 0; it must be a whole number from 1 on"),
+        ("most_rows", 2.5, "most_rows is 2.5"),
+    ],
+)
+def test_what_is_declared_must_make_sense(name: str, value: Any, message: str) -> None:
+    verifier = ChainVerifier()
+    setattr(verifier, name, value)
+    with pytest.raises(ContractError, match=message):
+        as_verifier(verifier, "mine")
+
+
+def test_trees_keep_the_limit() -> None:
+    from tokenlaw.impl.speculative import TreeVerifier
+
+    class Small(TreeVerifier):
+        most_rows = 5
+        largest = 0
+
+        def verify_tree(self, batch: TreeBatch, *, seed: int) -> torch.Tensor:
+            Small.largest = max(Small.largest, len(batch.tokens))
+            return super().verify_tree(batch, seed=seed)
+
+    audited(Small, budget=3_000, only=frozenset({"law/trees"}))
+    assert Small.largest == 5
