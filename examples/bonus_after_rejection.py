@@ -1,8 +1,8 @@
 """Speculative sampling as many notebooks have it, with the bug that many of them have.
 
-Every accepted or replaced token is appended, and when the loop over the drafts is through, the bonus token as well.
-But after a rejection at the last draft the loop is through, too: a token follows that nobody may draw there, from a
-law that assumes the rejected draft.
+Every accepted or replaced token is appended, and when the loop over the drafts is through, the bonus token as
+well. But after a rejection at the last draft the loop is through, too: a token follows that nobody may draw there,
+from a law that assumes the rejected draft.
 """
 
 import torch
@@ -32,8 +32,8 @@ def step(batch: VerifyBatch, row: int, count: int, generator: torch.Generator) -
         draft = torch.nn.functional.one_hot(batch.draft_tokens[row, position], target.shape[-1]).double()
         if batch.draft_probs is not None:
             draft = batch.draft_probs[row, position]
-        accept = torch.rand((), generator=generator, dtype=torch.float64) * draft[token] < target[position, token]
-        if accept:
+        number = torch.rand((), generator=generator, dtype=torch.float64)
+        if number * draft[token] < target[position, token]:
             tokens.append(token)
             continue
         residual = (target[position] - draft).clamp(min=0)

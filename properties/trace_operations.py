@@ -122,7 +122,9 @@ class Overflow(msgspec.Struct, frozen=True, tag_field="op", tag="overflow", forb
     count: int
 
 
-class AppendLayer(msgspec.Struct, frozen=True, tag_field="op", tag="append_layer", forbid_unknown_fields=True):
+class AppendLayer(
+    msgspec.Struct, frozen=True, tag_field="op", tag="append_layer", forbid_unknown_fields=True
+):
     """Append tokens to one layer (modulo the number of layers) of a sequence; the others stay as they are."""
 
     sequence: int

@@ -12,7 +12,8 @@ from tokenlaw.spec.generation_contracts import CLAIMS, REFUSALS, TEXTBOOK, Verif
 class FunctionVerifier:
     """A verifier made of a plain function ``verify(batch, *, seed)``.
 
-    Its claim, and what it refuses, are attributes of the function; a keyword ``uniforms`` shows the capability.
+    Its claim, and what it refuses, are attributes of the function; a keyword ``uniforms`` shows the
+    capability.
 
     Parameters
     ----------
@@ -22,7 +23,7 @@ class FunctionVerifier:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.verify = function
         self.claims = getattr(function, "claims", TEXTBOOK)
-        self.refuses = getattr(function, "refuses", frozenset())
+        self.refuses: frozenset[str] = getattr(function, "refuses", frozenset())
         self.most_rows = getattr(function, "most_rows", None)
         while isinstance(function, functools.partial):
             function = function.func

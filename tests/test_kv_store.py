@@ -164,7 +164,8 @@ def test_a_store_may_declare_where_it_keeps_scores(dtype: str) -> None:
     assert {violation.check for violation in undeclared.violations} == {"store/attention"}
     assert undeclared.violations[0].found.endswith("(declare scores_in_input_dtype)")
     assert run_trace(DeclaresIt, trace, ALL).violations == []
-    (wrong,) = run_trace(type("AndForgets", (DeclaresIt,), {"row": ForgetsLastKey.row}), short, ALL).violations
+    forgetful = type("AndForgets", (DeclaresIt,), {"row": ForgetsLastKey.row})
+    (wrong,) = run_trace(forgetful, short, ALL).violations
     assert not wrong.found.endswith("(declare scores_in_input_dtype)")
     with pytest.raises(ContractError, match="must be True or False; it is 'yes'"):
         run_trace(DeclaresItAsAWord, trace, ALL)

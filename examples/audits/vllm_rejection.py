@@ -124,7 +124,9 @@ class SamplerVerifier:
 
 
 class ForwardVerifier(SamplerVerifier):
-    """``RejectionSampler.forward``: raw logits and sampling parameters."""
+    """``RejectionSampler.forward``: raw logits and sampling parameters; refuses min-p, as vLLM does."""
+
+    refuses = frozenset({"min_p"})
 
     def logits(self, batch: VerifyBatch) -> Tensor:
         """Raw logits of the target."""

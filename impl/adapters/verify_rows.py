@@ -40,7 +40,13 @@ class RowByRow:
     Parameters
     ----------
     step : from a row to the tokens that it emits.
+
+    Attributes
+    ----------
+    most_rows : a call with so many rows takes about a second; see `Verifier`.
     """
+
+    most_rows = 2_000
 
     def __init__(self, step: Callable[[VerifyRow], Sequence[int]]) -> None:
         self._step = step
