@@ -1,8 +1,8 @@
 """What the suite of laws kills, and whether it ever alarms without reason.
 
-``python benchmarks/verifier_evidence.py`` audits every planted fault with several seeds at the default budget,
-and every exact verifier with many seeds at a smaller one. Prints a line for each; ``--json FILE`` keeps them, up
-to date after every audit.
+``python benchmarks/verifier_evidence.py`` audits every planted fault with several seeds at the default
+budget, and every exact verifier with many seeds at a smaller one. Prints a line for each; ``--json FILE``
+keeps them, up to date after every audit.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Speculative sampling as many notebooks have it, with the bug that many of them have.
 
 Every accepted or replaced token is appended, and when the loop over the drafts is through, the bonus token as
-well. But after a rejection at the last draft the loop is through, too: a token follows that nobody may draw there,
-from a law that assumes the rejected draft.
+well. But after a rejection at the last draft the loop is through, too: a token follows that nobody may draw
+there, from a law that assumes the rejected draft.
 """
 
 import torch

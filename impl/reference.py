@@ -23,7 +23,7 @@ REFERENCE = replace(
     PAGED,
     factories={**PAGED.factories, VERIFIER: ChainVerifier},
     capabilities={**PAGED.capabilities, VERIFIER: frozenset({ROW_SEEDS, DRAFT, UNIFORMS})},
-    summary="paged KV cache with copy-on-write and prefixes, attention by gathering, chain rejection sampling",
+    summary="paged KV cache with copy-on-write and prefixes, attention by gathering, chain verification",
 )
 """Every contract; speculation by the textbook."""
 

@@ -19,6 +19,7 @@ from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
 from tokenlaw.spec.generation_contracts import VerifyBatch
 from tokenlaw.spec.speculation import chain_verification, deterministic_verification
+from tokenlaw.spec.verifiers import most_rows_of, refusals_of
 
 ROOT = Path(__file__).parents[1]
 TARGETS = {
@@ -132,6 +133,7 @@ def test_forward_holds_once_parameters_reach_their_rows(monkeypatch: pytest.Monk
 @pytest.mark.engines
 def test_forward_takes_no_min_p_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     verifier = built("vllm_rejection:FORWARD", monkeypatch)
+    assert refusals_of(verifier, "") == {"min_p"}
     with pytest.raises(ValueError, match="row 5 asks for min-p"):
         verifier.verify(batch_of(REQUESTS, 70, drawn_from_laws(3)), seed=1)
 
@@ -148,6 +150,7 @@ def test_verify_tokens_crashes_at_the_bonus_token(monkeypatch: pytest.MonkeyPatc
 def test_sglang_decides_as_the_reference_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """70 rows (the interpreter is slow) and the numbers that decide given: as many drafts are accepted."""
     verifier = built("sglang_chain:IMPLEMENTATION", monkeypatch)
+    assert (most_rows_of(verifier, "") is None) == torch.cuda.is_available()
     batch = batch_of(REQUESTS, 70, drawn_from_laws(3))
     for number in (0.0, 2.0**-24, 0.4, 0.9, 1 - 2.0**-24):
         uniforms = torch.full((70, 2), number, dtype=torch.float64)

@@ -10,6 +10,8 @@ from tokenlaw.impl.adapters.verify_rows import RowByRow, VerifyRow, draft_laws, 
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.spec.row_laws import RowParameters
 from tokenlaw.spec.speculation import chain_verification
+from tokenlaw.spec.verifiers import as_verifier
+from tokenlaw.stats.guarded import Guarded
 
 
 def textbook(row: VerifyRow) -> Sequence[int]:
@@ -71,6 +73,10 @@ def test_seeds_are_used_and_the_global_random_numbers_put_back() -> None:
     assert torch.equal(torch.get_rng_state(), before)
     assert torch.equal(first, second)
     assert not torch.equal(first, other)
+
+
+def test_calls_of_slow_functions_stay_short() -> None:
+    assert Guarded(as_verifier(RowByRow(textbook), "here")).at_most(100_000) == RowByRow.most_rows
 
 
 def test_too_many_tokens_are_left_for_the_harness_to_see() -> None:

@@ -1,0 +1,93 @@
+"""How often the laws alarm without reason, and how often they miss: long, hence marked slow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from scipy import stats as distributions
+
+from support.law_runs import audited
+from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS
+from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.stats.verifier_checks import BY_ID, SEARCHED
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(7_200)]
+
+SEEDS = 500
+FAULT_SEEDS = 20
+ONE_OF_35_MAY_BE_MISSED = 34
+
+KINDS = [
+    "no_residual",
+    "resid_abs",
+    "resid_swapped",
+    "resid_unnorm",
+    "ratio_inverted",
+    "accept_det",
+    "accept_always",
+    "sum_not_cumprod",
+    "no_stop",
+    "bonus_draft",
+    "reuse_u",
+    "last_pos_always",
+    "tie_reject",
+    "p0_accept",
+    "last_vocab",
+    "fp16_cumsum",
+    "u_bf16",
+    "pos_shared_u",
+    "dup_rows",
+    "off_by_one",
+    "bonus_row_off",
+    "resid_row0",
+    "ragged_stride",
+    "neighbour_q",
+    "temp_q_ignored",
+    "temp_p_ignored",
+    "topk_q_raw",
+    "mixed_greedy",
+    "seed_corr_gumbel",
+    "draft_accept_u",
+    "bias_1pct",
+    "bias_0.3pct",
+    "bias_0.1pct",
+    "ratio_x1.01",
+    "ratio_x1.003",
+]
+
+
+def is_refuted(make: Callable[[], Any], seed: int, **options: Any) -> bool:
+    found = audited(make, seed=seed, **options)
+    return Verdict.REFUTED in {row.verdict for row in found.values()}
+
+
+@pytest.mark.parametrize("name", sorted(INNOCENTS))
+def test_no_alarm_in_500_seeds(name: str) -> None:
+    """At the default alpha an alarm has a probability of at most 5e-7 in all of them."""
+    make = INNOCENTS[name].make
+    assert [seed for seed in range(SEEDS) if is_refuted(make, seed, budget=5_000)] == []
+
+
+@pytest.mark.parametrize("name", ["chain", "one_hot"])
+def test_alarms_are_as_rare_as_promised(name: str) -> None:
+    """At alpha = 0.05. An honest suite fails this with probability below 1e-6.
+
+    Power: one whose rate is 0.152 or more is found out with probability 0.999.
+    """
+    make, alpha = INNOCENTS[name].make, 0.05
+    checks = frozenset(BY_ID) - {SEARCHED}
+    alarms = sum(is_refuted(make, seed, budget=3_000, alpha=alpha, only=checks) for seed in range(SEEDS))
+    most = int(distributions.binom.isf(1e-6, SEEDS, alpha))
+    assert alarms <= most
+    assert distributions.binom.cdf(most, SEEDS, 0.152) <= 0.001
+
+
+def test_at_least_34_of_35_kinds_of_faults_are_killed() -> None:
+    """Each in at least 19 of 20 seeds, at the default budget."""
+    killed = {
+        name: sum(is_refuted(VERIFIER_FAULTS[name].make, seed) for seed in range(FAULT_SEEDS))
+        for name in KINDS
+    }
+    enough = [name for name, count in killed.items() if count >= FAULT_SEEDS - 1]
+    assert len(KINDS) == 35
+    assert len(enough) >= ONE_OF_35_MAY_BE_MISSED, killed
