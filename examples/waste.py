@@ -57,7 +57,15 @@ def wasted_share(lengths: list[int], unused: list[int]) -> float:
 
 
 def shares(seed: int = 0, count: int = 20_000) -> dict[str, float]:
-    """Wasted share of each policy over ``count`` requests."""
+    """Wasted share of each policy over ``count`` requests.
+
+    >>> for policy, share in shares().items():
+    ...     print(f"{policy}: {share:.0%}")
+    paged, blocks of 16: 4%
+    contiguous, size classes: 16%
+    contiguous, powers of two: 29%
+    contiguous, maximum: 90%
+    """
     lengths = request_lengths(seed, count).tolist()
     unused = {
         "paged, blocks of 16": [waste(length, BLOCK_SIZE) for length in lengths],

@@ -62,7 +62,8 @@ def explore(
     checks : all checks of the suite; those not selected are muted.
     strategy : traces that the target can run.
     run : runs one trace; must not raise for what the target does (`Outcome.crash` is for that).
-    profile : examples, and seconds after which no further example is tried (shrinking comes on top).
+    profile : examples, and seconds after the first one in which further ones are tried (shrinking comes on
+        top).
     seed : the same seed gives the same traces.
     capabilities : of the target; checks that need others are ``not supported``.
     before_run : called with every trace before it runs, so that it isn't lost if the process hangs or dies.
@@ -200,6 +201,8 @@ class _Search:
     def _example(self, trace: Trace) -> None:
         self._stop_if_finished()
         outcome = self.once(trace, self.muted)
+        if not self.examples:  # what a target imports and compiles at first isn't time to search
+            self.started = time.monotonic()
         self.examples += 1
         self.operations += outcome.operations
         self.exercised.update(outcome.exercised)

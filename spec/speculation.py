@@ -133,6 +133,11 @@ def emitted_law(*, target: Sequence[Number], draft: Sequence[Number]) -> tuple[N
     >>> target, draft = [Fraction(7, 10), Fraction(3, 10)], [Fraction(1, 2), Fraction(1, 2)]
     >>> emitted_law(target=target, draft=draft)
     (Fraction(7, 10), Fraction(3, 10))
+
+    Tokens A and B, A drafted too often: what is rejected of A becomes B.
+
+    >>> emitted_law(target=[Fraction(1, 5), Fraction(4, 5)], draft=[Fraction(3, 5), Fraction(2, 5)])
+    (Fraction(1, 5), Fraction(4, 5))
     """
     check_pair(target=target, draft=draft)
     accepted = [

@@ -1,5 +1,7 @@
 """Exploration against fake targets: what is found, shrunk, muted, counted, and left undecided."""
 
+import time
+
 import pytest
 
 from support.exploring import CAPABILITIES, PROFILE, check, explored, fake, first_match, kinds
@@ -166,6 +168,19 @@ def test_batches_keep_adding_examples():
     )
     assert len(told) == 1_000
     assert told[:400] != told[400:800]
+
+
+def test_a_slow_start_leaves_the_time_to_search_as_it_is():
+    """The first call of a target may import and compile for longer than the whole search may take."""
+    ran = []
+
+    def run(trace, muted):
+        time.sleep(0 if ran else 1.2)
+        ran.append(trace)
+        return fake({})(trace, muted)
+
+    explored([check("a")], run, profile=Profile("test", examples=5, max_operations=4, seconds=1.0))
+    assert len(ran) > 1
 
 
 def test_progress_ends_complete():

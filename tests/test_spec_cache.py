@@ -1,5 +1,6 @@
 """The contiguous model of a cache, what paging costs and saves."""
 
+import doctest
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
@@ -203,3 +204,8 @@ def test_the_mix_has_the_lengths_that_it_states(waste_example: ModuleType) -> No
     assert (lengths.min() >= 1, lengths.max()) == (True, 2048)
     # 0.3 * (161 + 338) + 0.7 * (19 + 58) = 204, a little less where requests end at 2048 tokens.
     assert 195 < lengths.mean() < 204
+
+
+def test_what_the_waste_example_prints_is_what_its_text_shows(waste_example: ModuleType) -> None:
+    failed, attempted = doctest.testmod(waste_example)
+    assert (failed, attempted) == (0, 1)
