@@ -39,7 +39,7 @@ class Watched(ChainVerifier):
 def test_calls_are_as_small_as_the_verifier_asks(most: int) -> None:
     verifier = Watched()
     verifier.most_rows = most  # type: ignore[attr-defined]
-    found = audited(lambda: verifier, budget=2_500)
+    found = audited(lambda: verifier, budget=1_000)
     assert verifier.largest == most
     assert {row.verdict for row in found.values()} <= {
         Verdict.HOLDS,
@@ -96,5 +96,5 @@ def test_trees_keep_the_limit() -> None:
             Small.largest = max(Small.largest, len(batch.tokens))
             return super().verify_tree(batch, seed=seed)
 
-    audited(Small, budget=3_000, only=frozenset({"law/trees"}))
+    audited(Small, budget=1_500, only=frozenset({"law/trees"}))
     assert Small.largest == 5

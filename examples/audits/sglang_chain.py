@@ -23,8 +23,9 @@ from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import BLOCK, NO_TOKEN, TEXTBOOK, VerifyBatch
 
 PACKAGE = "sglang"
-INTERPRETED_ROWS = 100
-"""Rows of a call in Triton's interpreter at most: two seconds or so on an idle core."""
+INTERPRETED_ROWS = 20
+"""Rows of a call in Triton's interpreter at most: less than a second, and some checks make 32 calls in a row
+without a sign of life, for which `tokenlaw` waits 30 s."""
 FILE = "sglang/kernels/ops/speculative/reject_sampling.py"
 
 
