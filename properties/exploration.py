@@ -116,6 +116,25 @@ class _Reporter:
             self.progress(what, done, total)
 
 
+@dataclass(frozen=True)
+class _Clock:
+    """Time since it was made."""
+
+    monotonic: float = field(default_factory=time.monotonic)
+    process: float = field(default_factory=time.process_time)
+
+    def wall(self) -> float:
+        """Seconds."""
+        return time.monotonic() - self.monotonic
+
+    def spent(self) -> float:
+        """Seconds of processor time, or a third of the wall-clock time if that is more.
+
+        On a busy machine a search must not end before it has begun, and one that waits must end as well.
+        """
+        return max(time.process_time() - self.process, self.wall() / 3)
+
+
 @dataclass
 class _Search:
     """State of an exploration. ``silent`` checks are muted from the start: not selected or not supported."""
@@ -133,7 +152,7 @@ class _Search:
     examples: int = 0
     operations: int = 0
     exercised: Counter[str] = field(default_factory=Counter)
-    started: float = field(default_factory=time.monotonic)
+    started: _Clock = field(default_factory=_Clock)
     seconds: float = 0.0
 
     @property
@@ -153,7 +172,7 @@ class _Search:
                     break  # the strategy has no further trace
         except _BudgetEnds:
             pass
-        self.seconds = time.monotonic() - self.started
+        self.seconds = self.started.wall()
 
     def once(self, trace: Trace, muted: frozenset[str]) -> Outcome:
         """Run a trace, having told the hook about it."""
@@ -202,7 +221,7 @@ class _Search:
         self._stop_if_finished()
         outcome = self.once(trace, self.muted)
         if not self.examples:  # what a target imports and compiles at first isn't time to search
-            self.started = time.monotonic()
+            self.started = _Clock()
         self.examples += 1
         self.operations += outcome.operations
         self.exercised.update(outcome.exercised)
@@ -212,7 +231,7 @@ class _Search:
         self.reporter.say("traces", min(self.examples, self.profile.examples), self.profile.examples)
 
     def _stop_if_finished(self) -> None:
-        late = time.monotonic() - self.started > self.profile.seconds
+        late = self.started.spent() > self.profile.seconds
         full = self.examples >= self.profile.examples
         hopeless = self.crashes >= _CRASHES and 2 * self.crashes > self.examples
         if late or full or hopeless or self.supported <= self.findings.keys():
@@ -220,7 +239,7 @@ class _Search:
 
     def _record(self, trace: Trace, outcome: Outcome) -> None:
         """Keep the first trace of each check that broke, and the first crash."""
-        muted, elapsed = self.muted, time.monotonic() - self.started
+        muted, elapsed = self.muted, self.started.wall()
         for violation in outcome.violations:
             if violation.check not in muted:
                 finding = Finding(trace, violation, muted, self.operations, elapsed)

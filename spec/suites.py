@@ -21,7 +21,7 @@ class Profile:
     Attributes
     ----------
     examples, max_operations : traces or cases, and operations of one trace at most.
-    seconds : seconds at most for a suite of traces or cases.
+    seconds : for a suite of traces or cases, of processor time at most, or a third of the wall-clock time.
     requests : rows that a suite of laws gives to a verifier at most.
     """
 

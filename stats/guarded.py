@@ -1,6 +1,7 @@
 """A verifier whose exceptions can be told from ours, and whose rows are counted."""
 
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from tokenlaw.spec.generation_contracts import TreeBatch, VerifyBatch
@@ -17,12 +18,13 @@ class Guarded:
     Attributes
     ----------
     rows : how many rows it was given in all.
+    answered : for how many of them something came back.
     """
 
-    def __init__(self, verifier: Any) -> None:
-        self._verifier = verifier
+    def __init__(self, verifier: Any, alive: Callable[[], None] = lambda: None) -> None:
+        self._verifier, self._alive = verifier, alive
         self._most_rows = getattr(verifier, "most_rows", None)
-        self.rows = 0
+        self.rows = self.answered = 0
 
     def at_most(self, rows: int) -> int:
         """So many rows for a call, or what the verifier takes at most."""
@@ -30,17 +32,23 @@ class Guarded:
 
     def verify(self, batch: VerifyBatch, **keywords: Any) -> Any:
         """As `tokenlaw.spec.generation_contracts.Verifier.verify`; raises `CrashError`."""
-        self.rows += len(batch.num_draft_tokens)
-        return self._call("verify", batch, **keywords)
+        return self._asked(len(batch.num_draft_tokens), "verify", batch, **keywords)
 
     def verify_tree(self, batch: TreeBatch, *, seed: int) -> Any:
         """As the capability ``trees``; raises `CrashError`."""
-        self.rows += len(batch.tokens)
-        return self._call("verify_tree", batch, seed=seed)
+        return self._asked(len(batch.tokens), "verify_tree", batch, seed=seed)
 
     def draft(self, logits: Any, params: RowParameters, *, position: int, seed: int) -> Any:
         """As the capability ``draft``; raises `CrashError`."""
         return self._call("draft", logits, params, position=position, seed=seed)
+
+    def _asked(self, rows: int, method: str, *arguments: Any, **keywords: Any) -> Any:
+        """One call for so many rows."""
+        self.rows += rows
+        found = self._call(method, *arguments, **keywords)
+        self.answered += rows
+        self._alive()
+        return found
 
     def _call(self, method: str, *arguments: Any, **keywords: Any) -> Any:
         try:

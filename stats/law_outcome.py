@@ -43,6 +43,7 @@ class LawOutcome:
     p_values : those of all tests of the check.
     findings : what refutes the check, if anything does.
     crashes : tracebacks of the implementation.
+    bounds : for each law that was tested, what its total variation is at most, with all of alpha together.
     visible : for each law that was tested, the smallest total variation that would have been refuted.
     """
 
@@ -52,6 +53,7 @@ class LawOutcome:
     findings: list[Finding] = field(default_factory=list)
     crashes: list[str] = field(default_factory=list)
     exercised: Counter[str] = field(default_factory=Counter)
+    bounds: list[float] = field(default_factory=list)
     visible: list[float] = field(default_factory=list)
     samples: int = 0
     seconds: float = 0.0
@@ -74,7 +76,7 @@ class LawOutcome:
         elif unexercised:
             verdict, message = Verdict.NOT_EXERCISED, f"never happened: {', '.join(unexercised)}"
         else:
-            verdict, message = Verdict.HOLDS, self._power(alpha)
+            verdict, message = Verdict.HOLDS, f"{self._power(alpha)}{self._certificate(alpha)}".strip()
         return Evidence(
             self.check,
             verdict,
@@ -102,6 +104,8 @@ class LawOutcome:
         told = self._told()
         if told:
             found["power"] = {"tv": max(told), "probability": 1 - MISS, "laws": len(told)}
+        if self.bounds:
+            found["tv_at_most"] = max(self.bounds)
         return found
 
     def _power(self, alpha: float) -> str:
@@ -117,6 +121,13 @@ class LawOutcome:
             f"(alpha {alpha:.2g}); in the best of them from {_up(min(told))} on"
             + (f". Of {rest} more kinds there were too few samples to promise anything." if rest else ".")
         )
+
+    def _certificate(self, alpha: float) -> str:
+        """How far any law can be off at most, whatever the test said."""
+        if not self.bounds or max(self.bounds) >= 1:
+            return ""
+        bound = _up(max(self.bounds))
+        return f" All of them are within TV {bound} of the exact ones (confidence 1 - {alpha:.2g})."
 
     def _told(self) -> list[float]:
         """The total variations below one, which promise something."""

@@ -123,13 +123,13 @@ def search(
     rows_left = min(found.rows, (spare - hunt.shrinking_rows) * 4 / 5)
     counterexample = {"name": found.name, "claims": claims, "seed": seed, "rows": rows_left}
     counterexample |= found.pair.to_data()
-    again = f"log10 e = {found.log_e / math.log(10):.1f}"
+    again = f"log10 e = {found.log_e / math.log(10):.1f} ({hunt.threshold / math.log(10):.1f} refutes)"
     try:
         if rows_left >= LEAST_ROWS:
             trial = repeat(verifier, counterexample, device=device, alive=alive, rows_at_once=rows_at_once)
-            again = _finding(trial, claims, hunt.threshold)
+            again += f"; tried once more:\n{_finding(trial, claims, hunt.threshold)}"
     except (CrashError, ProtocolError) as error:
-        again += f"; tried again, it fails: {error}"
+        again += f"; tried once more, it fails: {error}"
     finding = f"{found.pair.describe()}\n{again}"
     return SearchResult(log_e, hunt.samples, len(hunt.log_es), finding, counterexample)
 

@@ -20,7 +20,7 @@ ROWS = 256
 """Rows of a small check, where the budget allows it."""
 
 BOUNDARY_FACTOR = 4
-"""So many times the rows are asked about decisions."""
+"""So many times the rows are asked about decisions, in one call."""
 
 ROWS_OF_CHECKS = 2 + 2 + BOUNDARY_FACTOR
 """So many times the rows are verified in all, at most."""

@@ -8,6 +8,7 @@ from scipy import stats as distributions
 
 from tokenlaw.stats.chain_laws import completed
 from tokenlaw.stats.chi_square import SAFETY_FACTOR, chi_square
+from tokenlaw.stats.distances import tv_upper_bound
 from tokenlaw.stats.e_values import average_log_e
 from tokenlaw.stats.findings import doubtful_finding, gate_finding, support_finding
 from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook
@@ -138,7 +139,11 @@ def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBoo
         test = chi_square(counts, law)
         p_value = test.p_value
         visible = visible_tv(test.samples, test.cells, alpha / SAFETY_FACTOR, factor=1.0) + test.pooled_mass
-        what = f"chi-square {test.pearson:.1f} with {test.degrees_of_freedom} degrees of freedom"
+        what = (
+            f"chi-square {test.pearson:.1f}, G {test.likelihood_ratio:.1f}, "
+            f"{test.degrees_of_freedom} degrees of freedom"
+        )
+        book.outcomes[CHI_SQUARE].bounds.append(tv_upper_bound(counts, law, alpha))
     book.outcomes[CHI_SQUARE].visible.append(min(1.0, visible))
     text = f"Rows of kind {kind.name!r} of scenario {trial.scenario.name!r}: {what} (p = {p_value:.1e})."
     book.tested(CHI_SQUARE, p_value, lambda: text, place)

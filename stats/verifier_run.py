@@ -18,7 +18,7 @@ from tokenlaw.stats.places import Place
 from tokenlaw.stats.protocol import ProtocolError
 from tokenlaw.stats.scenario import Scenario, Tables
 from tokenlaw.stats.search import search
-from tokenlaw.stats.small_checks import ROWS_OF_CHECKS, boundary, replay, row_seeds
+from tokenlaw.stats.small_checks import BOUNDARY_FACTOR, ROWS_OF_CHECKS, boundary, replay, row_seeds
 from tokenlaw.stats.tree_trial import TREE_NAMES, TreeTrial
 from tokenlaw.stats.trial import Trial, affordable_mean, largest_rows, stages
 from tokenlaw.stats.trial_closing import TRIAL_CHECKS, close, close_search, close_tree, close_wide, compared
@@ -84,7 +84,7 @@ class VerifierRun:
         progress: Callable[[str, int, int], None],
         refused: frozenset[str] = frozenset(),
     ) -> None:
-        self.verifier = Guarded(verifier)
+        self.verifier = Guarded(verifier, self._alive)
         self._refused = refused
         self._claims, self._book, self._seed, self._settings = claims, book, seed, settings
         self._budget, self._progress = budget, progress
@@ -126,9 +126,9 @@ class VerifierRun:
 
     def end(self) -> None:
         """Count the rows."""
-        self._book.exercise({"rows": self.verifier.rows})
+        self._book.exercise({"rows": self.verifier.answered})
         if self._book.asks(PROTOCOL):
-            self._book.outcomes[PROTOCOL].samples = self.verifier.rows
+            self._book.outcomes[PROTOCOL].samples = self.verifier.answered
         self._progress("laws", self._budget, self._budget)
 
     def scenario(self, scenario: Scenario, requests: int, looks: int | None = None) -> None:
@@ -178,7 +178,9 @@ class VerifierRun:
         rows, call_rows = map(self.verifier.at_most, small_rows(requests))
         for check, ask in ((REPLAY, replay), (ROW_SEEDS, row_seeds), (BOUNDARY, boundary)):
             if self._book.asks(check) and rows:
-                work = partial(self._ask, check, ask, tables, rows)
+                factor = BOUNDARY_FACTOR if check == BOUNDARY else 1
+                asked = max(1, self.verifier.at_most(rows * factor) // factor)
+                work = partial(self._ask, check, ask, tables, asked)
                 self._guarded(work, (check,))
         if self._book.asks(CALLS) and call_rows:
             self._guarded(lambda: self._calls(tables, call_rows), (CALLS,))

@@ -14,7 +14,7 @@ from tokenlaw.spec.verifiers import as_verifier
 from tokenlaw.stats.measures import COMPLETED
 from tokenlaw.stats.scenario import without
 from tokenlaw.stats.scenarios import scenarios
-from tokenlaw.stats.verifier_checks import ROWS
+from tokenlaw.stats.verifier_checks import BOUNDARY, PROTOCOL, ROWS
 
 
 class Watched(ChainVerifier):
@@ -98,3 +98,29 @@ def test_trees_keep_the_limit() -> None:
 
     audited(Small, budget=1_500, only=frozenset({"law/trees"}))
     assert Small.largest == 5
+
+
+def test_injected_numbers_keep_the_limit() -> None:
+    largest = 0
+
+    class Small(ChainVerifier):
+        most_rows = 20
+
+        def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> torch.Tensor:
+            nonlocal largest
+            largest = max(largest, len(batch.num_draft_tokens))
+            return super().verify(batch, seed=seed, uniforms=uniforms)
+
+    found = audited(Small, budget=2_000, only=frozenset({BOUNDARY}))
+    assert found[BOUNDARY].verdict is Verdict.HOLDS
+    assert largest == 20
+
+
+def test_rows_without_an_answer_are_no_evidence() -> None:
+    class Raises(ChainVerifier):
+        def verify(self, batch: VerifyBatch, **options: Any) -> torch.Tensor:
+            raise RuntimeError("out of order")
+
+    found = audited(Raises, budget=2_000)
+    assert found[PROTOCOL].verdict is Verdict.NOT_EXERCISED
+    assert Verdict.HOLDS not in {row.verdict for row in found.values()}
