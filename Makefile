@@ -26,5 +26,5 @@ audit: $(VENV)/.installed
 	@TOKENLAW=$(BIN)/tokenlaw sh examples/audit.sh $(TARGET)
 
 test: $(VENV)/.installed
-	$(BIN)/pytest -n auto -p no:benchmark tests
+	$(BIN)/pytest -n auto --dist worksteal -p no:benchmark tests
 	$(BIN)/pytest --pyargs tokenlaw.properties tokenlaw.stats
