@@ -5,6 +5,8 @@ import math
 import numpy as np
 from jaxtyping import Float64, Int64, Real
 
+from tokenlaw.spec.laws import FLOAT_TOLERANCE
+
 Counts = Real[np.ndarray, " cells"]
 """How often each cell was drawn: whole numbers, of an integer or a float type."""
 
@@ -14,7 +16,7 @@ Law = Float64[np.ndarray, " cells"]
 Labels = Int64[np.ndarray, " cells"]
 """The group that each cell belongs to."""
 
-SUM_TOLERANCE = 1e-9
+SUM_TOLERANCE = FLOAT_TOLERANCE
 """How far from one the probabilities of a law may sum: rounding of doubles, not of single precision."""
 
 LARGEST_COUNT = 2.0**53

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 from scipy import stats as distributions
@@ -119,8 +120,7 @@ def _close_support(trial: Trial, book: LawBook, place: Place) -> None:
     for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True):
         count, mean = result.doubtful()
         p_value = float(distributions.poisson.sf(count - 1, mean)) if count else 1.0
-        text = doubtful_finding(trial, kind, count, mean)
-        book.tested(SUPPORT, p_value, lambda text=text: text, place)  # type: ignore[misc]
+        book.tested(SUPPORT, p_value, partial(doubtful_finding, trial, kind, count, mean), place)
 
 
 def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBook, place: Place) -> None:

@@ -6,50 +6,12 @@ import pytest
 import torch
 from torch import Tensor
 
+from support.fault_kinds import KINDS
 from support.step_situations import SEED, SITUATIONS, plain
 from tokenlaw.impl.faults import VERIFIER_FAULTS, ChainVerifier, Fault
 from tokenlaw.impl.faults.planted import planted
 from tokenlaw.spec.generation_contracts import NO_TOKEN, Verifier
 from tokenlaw.spec.row_laws import RowParameters
-
-KINDS = [
-    "no_residual",
-    "resid_abs",
-    "resid_swapped",
-    "resid_unnorm",
-    "ratio_inverted",
-    "accept_det",
-    "accept_always",
-    "sum_not_cumprod",
-    "no_stop",
-    "bonus_draft",
-    "reuse_u",
-    "last_pos_always",
-    "tie_reject",
-    "p0_accept",
-    "last_vocab",
-    "fp16_cumsum",
-    "u_bf16",
-    "pos_shared_u",
-    "dup_rows",
-    "off_by_one",
-    "bonus_row_off",
-    "resid_row0",
-    "ragged_stride",
-    "neighbour_q",
-    "temp_q_ignored",
-    "temp_p_ignored",
-    "topk_q_raw",
-    "mixed_greedy",
-    "seed_corr_gumbel",
-    "draft_accept_u",
-    "bias_1pct",
-    "bias_0.3pct",
-    "bias_0.1pct",
-    "ratio_x1.01",
-    "ratio_x1.003",
-]
-"""The kinds whose detection by other projects' tests was measured."""
 
 SHOWN_AND_HIDDEN = {
     "ratio_inverted": ("plain", "equal laws"),

@@ -10,6 +10,7 @@ any draft goes to the ``Sampler`` alone, as in the model runner. Seeds of rows b
 has no min-p.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -55,7 +56,7 @@ class FlatBatch:
         )
 
 
-class SamplerVerifier:
+class SamplerVerifier(ABC):
     """A `Verifier` around vLLM's sampler; its levels are subclasses. Capability ``row-seeds``."""
 
     def __init__(self) -> None:
@@ -86,17 +87,17 @@ class SamplerVerifier:
         emitted, _ = self._rejection.RejectionSampler.parse_output(tokens, batch.shape[2])
         return packed(emitted, batch)
 
+    @abstractmethod
     def logits(self, batch: VerifyBatch) -> Tensor:
         """The logits that this level is given, ``[B, K + 1, V]``."""
-        raise NotImplementedError
 
+    @abstractmethod
     def parameters(self, batch: VerifyBatch) -> RowParameters:
         """The sampling parameters that this level is given."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sampled(self, flat: FlatBatch, wanted: Any) -> Tensor:
         """What vLLM emits, int32 ``[B, longest + 1]``."""
-        raise NotImplementedError
 
     def _sampling_metadata(self, params: RowParameters, vocabulary: int) -> Any:
         """vLLM's ``SamplingMetadata``; a parameter that no row uses is left out, as in its input batch."""

@@ -159,9 +159,16 @@ class ChainVerifier:
         numbers: Float64[Tensor, " rejected"],
     ) -> Int64[Tensor, " rejected"]:
         """A token from the residual law at the rejected place of each of the rows."""
+        law, index = self.residual_at(step, rows, places)
+        return self.draw(law, index, numbers)
+
+    def residual_at(
+        self, step: Step, rows: Int64[Tensor, " rejected"], places: Int64[Tensor, " rejected"]
+    ) -> tuple[Float64[Tensor, "laws vocabulary"], Int64[Tensor, " rejected"]]:
+        """Residual laws at the rejected places, and which of them belongs to each row."""
         target, index = self.at(step.laws.target[:, :-1], rows, places)
         draft, _ = self.at(step.laws.draft, rows, places)
-        return self.draw(self.residual(target, draft), index, numbers)
+        return self.residual(target, draft), index
 
     def most_probable(
         self, step: Step, rows: Int64[Tensor, " chosen"], places: Int64[Tensor, " chosen"]

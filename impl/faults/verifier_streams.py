@@ -95,9 +95,7 @@ class SharedGumbelNoise(ChainVerifier):
         numbers: Float64[Tensor, " rejected"],
     ) -> Int64[Tensor, " rejected"]:
         """Gumbel-max sampling from the residual, with the noise of the draft at that place."""
-        target, index = self.at(step.laws.target[:, :-1], rows, places)
-        draft, _ = self.at(step.laws.draft, rows, places)
-        law = self.residual(target, draft)
+        law, index = self.residual_at(step, rows, places)
         return self._gumbel_max(law, index, rows, places, step.batch.params, step.seed)
 
     def _gumbel_max(

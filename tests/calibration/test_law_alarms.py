@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from scipy import stats as distributions
 
+from support.fault_kinds import KINDS
 from support.law_runs import audited
 from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS
 from tokenlaw.spec.verdicts import Verdict
@@ -16,44 +17,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(7_200)]
 SEEDS = 500
 FAULT_SEEDS = 20
 ONE_OF_35_MAY_BE_MISSED = 34
-
-KINDS = [
-    "no_residual",
-    "resid_abs",
-    "resid_swapped",
-    "resid_unnorm",
-    "ratio_inverted",
-    "accept_det",
-    "accept_always",
-    "sum_not_cumprod",
-    "no_stop",
-    "bonus_draft",
-    "reuse_u",
-    "last_pos_always",
-    "tie_reject",
-    "p0_accept",
-    "last_vocab",
-    "fp16_cumsum",
-    "u_bf16",
-    "pos_shared_u",
-    "dup_rows",
-    "off_by_one",
-    "bonus_row_off",
-    "resid_row0",
-    "ragged_stride",
-    "neighbour_q",
-    "temp_q_ignored",
-    "temp_p_ignored",
-    "topk_q_raw",
-    "mixed_greedy",
-    "seed_corr_gumbel",
-    "draft_accept_u",
-    "bias_1pct",
-    "bias_0.3pct",
-    "bias_0.1pct",
-    "ratio_x1.01",
-    "ratio_x1.003",
-]
 
 
 def is_refuted(make: Callable[[], Any], seed: int, **options: Any) -> bool:
