@@ -6,7 +6,7 @@ depend on how samples are split into calls, on processes or on devices.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from jaxtyping import Float, Float64, Int64
@@ -43,14 +43,6 @@ class Step:
     kinds: Int64[Tensor, " batch"]
     batch: VerifyBatch
     emitted: Int64[Tensor, "batch drafts+1"]
-
-
-class Tally(Protocol):
-    """Counts outcomes; a fixed amount of memory."""
-
-    def add(self, step: Step) -> None:
-        """Count the rows of one call."""
-        ...
 
 
 class Driver:

@@ -193,28 +193,3 @@ class Ledger:
     def refuted(self) -> bool:
         """Whether anything in the run is refuted."""
         return self.gates_refuted or bool(self.refuted_names())
-
-    def rows(self) -> list[dict[str, str | float | bool | None]]:
-        """Plain JSON data, one row for each claim. JSON has no infinity: it is spelled ``"infinity"``.
-
-        >>> Ledger.allot(0.01, [Stake("joint", Kind.GATE)]).record("joint", 2.0).rows()
-        [{'name': 'joint', 'kind': 'gate', 'share': 1.0, 'alpha': 0.01, 'observed': 2.0, 'refuted': False}]
-        """
-        return [
-            {
-                "name": entry.name,
-                "kind": str(entry.kind),
-                "share": entry.share,
-                "alpha": self.alpha_of(entry.name),
-                "observed": _json_number(entry.observed),
-                "refuted": self.refutes(entry.name),
-            }
-            for entry in self.entries
-        ]
-
-
-def _json_number(value: float | None) -> float | str | None:
-    """The number, with infinities spelled out."""
-    if value is None or math.isfinite(value):
-        return value
-    return "infinity" if value > 0 else "-infinity"

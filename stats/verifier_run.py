@@ -22,7 +22,17 @@ from tokenlaw.stats.small_checks import BOUNDARY_FACTOR, ROWS_OF_CHECKS, boundar
 from tokenlaw.stats.tree_trial import TREE_NAMES, TreeTrial
 from tokenlaw.stats.trial import Trial, affordable_mean, largest_rows, stages
 from tokenlaw.stats.trial_closing import TRIAL_CHECKS, close, close_search, close_tree, close_wide, compared
-from tokenlaw.stats.verifier_checks import BOUNDARY, CALLS, PROTOCOL, REPLAY, ROW_SEEDS, SEARCHED, TREES, WIDE
+from tokenlaw.stats.verifier_checks import (
+    BOUNDARY,
+    CALLS,
+    PROTOCOL,
+    REPLAY,
+    ROW_SEEDS,
+    SEARCHED,
+    SMALL_CHECKS,
+    TREES,
+    WIDE,
+)
 from tokenlaw.stats.wide_trial import WideTrial
 
 TREE_SHARE = 0.08
@@ -105,7 +115,8 @@ class VerifierRun:
 
     def _parts(self, scenarios: list[Scenario]) -> dict[str, float]:
         """Rows for everything that some check is asked of; shares of what isn't asked go to the rest."""
-        small = float(min(SMALL_ROWS, self._budget // 8))
+        asked = any(map(self._book.asks, SMALL_CHECKS))
+        small = float(min(SMALL_ROWS, self._budget // 8)) if asked else 0.0
         shares = {
             scenario.name: scenario.share
             for scenario in scenarios
@@ -116,7 +127,8 @@ class VerifierRun:
         others |= {SEARCH_NAME: SEARCH_SHARE} if self._book.asks(SEARCHED) else {}
         left = 1 - sum(others.values())
         parts = others | {name: left * share / total for name, share in shares.items()}
-        whole = sum(parts.values()) or 1.0
+        # A search alone gets half: the rest makes small what it finds.
+        whole = max(sum(parts.values()), 2 * parts.get(SEARCH_NAME, 0.0))
         return {_SMALL: small} | {name: (self._budget - small) * part / whole for name, part in parts.items()}
 
     @staticmethod

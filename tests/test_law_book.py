@@ -1,6 +1,7 @@
 """Ledger and outcomes of a run: shares, verdicts, and what each of them says about its power."""
 
 import math
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -15,7 +16,16 @@ from tokenlaw.stats.places import Place, place_of
 from tokenlaw.stats.planner import noncentrality
 from tokenlaw.stats.scenarios import scenarios
 from tokenlaw.stats.tree_trial import TREE_NAMES
-from tokenlaw.stats.verifier_checks import BY_ID, CLAIMED_BY, PROTOCOL, TREES, VERIFIER_CHECKS, WEIGHTS, WIDE
+from tokenlaw.stats.verifier_checks import (
+    BY_ID,
+    CHI_SQUARE,
+    CLAIMED_BY,
+    PROTOCOL,
+    TREES,
+    VERIFIER_CHECKS,
+    WEIGHTS,
+    WIDE,
+)
 
 SCENARIOS = scenarios(0, own_drafter=True, seeded=True)
 PLACE = Place("mixed rows", 1000, 3, "textbook", looks=2)
@@ -174,3 +184,12 @@ def test_reports_hold_finite_numbers() -> None:
 def test_a_place_is_plain_data() -> None:
     data = Place("filters", 7, 3, "exact", 0.5, JOINT, 1).to_data()
     assert place_of(data) == Place("filters", 7, 3, "exact", 0.5, JOINT, 1)
+
+
+def test_a_table_that_holds_says_how_far_off_it_can_be() -> None:
+    outcome = LawOutcome(BY_ID[CHI_SQUARE], exercised=Counter(tables=2), samples=10, visible=[0.5])
+    outcome.bounds = [0.021, 0.0304]
+    row = outcome.evidence(None, refuted=False, alpha=1e-9)
+    assert "All of them are within TV 0.031 of the exact ones (confidence 1 - 1e-09)." in row.message
+    assert row.statistics is not None
+    assert row.statistics["tv_at_most"] == 0.0304

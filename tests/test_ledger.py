@@ -1,6 +1,5 @@
 """One alpha: how it is split, what may be recorded, what is refuted."""
 
-import json
 import math
 
 import pytest
@@ -77,16 +76,6 @@ def test_recording_leaves_the_old_ledger_alone_and_gates_may_be_looked_at_again(
     second = first.record("g0", 1.0).record("g0", 2.0)
     assert first.entry("g0").observed is None
     assert second.entry("g0").observed == 2.0
-
-
-def test_rows_are_plain_json() -> None:
-    ledger = even().record("g0", math.inf).record("p0", -math.inf).record("p1", -0.5)
-    rows = json.loads(json.dumps(ledger.rows(), allow_nan=False))
-    assert [row["name"] for row in rows] == ["g0", "g1", "p0", "p1"]
-    assert [row["observed"] for row in rows] == ["infinity", None, "-infinity", -0.5]
-    assert [row["refuted"] for row in rows] == [True, False, True, False]
-    assert {row["kind"] for row in rows} == {"gate", "p-value"}
-    assert all(row["alpha"] == pytest.approx(0.0025) and row["share"] == 0.25 for row in rows)
 
 
 @pytest.mark.parametrize(

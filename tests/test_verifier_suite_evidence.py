@@ -109,7 +109,7 @@ class Biased(ChainVerifier):
 
 def completed_of(make: Any, seed: int, continued: Any = None) -> Any:
     earlier = None if continued is None else {COMPLETED: continued.statistics}
-    return run(make, seed=seed, only=frozenset({COMPLETED}), continued=earlier)[COMPLETED]
+    return run(make, seed=seed, only=frozenset({COMPLETED}), continued=earlier, budget=17_500)[COMPLETED]
 
 
 def test_evidence_of_runs_adds_up() -> None:
