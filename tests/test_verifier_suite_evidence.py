@@ -109,14 +109,14 @@ class Biased(ChainVerifier):
 
 def completed_of(make: Any, seed: int, continued: Any = None) -> Any:
     earlier = None if continued is None else {COMPLETED: continued.statistics}
-    return run(make, seed=seed, only=frozenset({COMPLETED}), continued=earlier, budget=17_500)[COMPLETED]
+    return run(make, seed=seed, only=frozenset({COMPLETED}), continued=earlier, budget=34_000)[COMPLETED]
 
 
 def test_evidence_of_runs_adds_up() -> None:
     """What is too little in either of two runs is enough in both."""
-    first, second = completed_of(Biased, 1), completed_of(Biased, 3)
+    first, second = completed_of(Biased, 3), completed_of(Biased, 6)
     assert str(first.verdict) == str(second.verdict) == "holds"
-    both = completed_of(Biased, 3, first)
+    both = completed_of(Biased, 6, first)
     assert str(both.verdict) == "refuted"
     assert "of scenario" in both.message
     assert both.counterexample is not None
