@@ -61,6 +61,16 @@ class VerifyBatch:
         """Laws of the drafts after the sampling parameters, float64; None where drafts weren't drawn."""
         return None if self.draft_logits is None else row_laws(self.draft_logits, self.params)
 
+    def rows(self, chosen: slice | Int64[Tensor, " chosen"]) -> "VerifyBatch":
+        """Some of the rows, in any order."""
+        return VerifyBatch(
+            self.draft_tokens[chosen],
+            self.num_draft_tokens[chosen],
+            self.target_logits[chosen],
+            None if self.draft_logits is None else self.draft_logits[chosen],
+            self.params.rows(chosen),
+        )
+
     @property
     def shape(self) -> tuple[int, int, int]:
         """``(B, K, V)``."""

@@ -48,7 +48,7 @@ def row_seeds(verifier: Any, tables: Tables, seed: int, exercised: Counter[str],
     check_emitted(first, whole)
     generator = torch.Generator().manual_seed(driver.call_seed("row seeds", "order"))
     order = torch.randperm(rows, generator=generator).to(device)[: -(-rows * 3 // 4)]
-    part = chosen_rows(whole, order)
+    part = whole.rows(order)
     second = verifier.verify(part, seed=driver.call_seed("row seeds", 2))
     check_emitted(second, part)
     seeded = part.params.seeds != UNSEEDED if part.params.seeds is not None else order < 0
@@ -117,17 +117,6 @@ def _prefix(passed: Bool[Tensor, "batch drafts"], batch: VerifyBatch) -> Tensor:
     """Length of the leading run of accepted drafts."""
     there = torch.arange(passed.shape[1], device=passed.device) < batch.num_draft_tokens[:, None]
     return (passed & there).long().cumprod(-1).sum(-1)
-
-
-def chosen_rows(batch: VerifyBatch, rows: Tensor) -> VerifyBatch:
-    """Some rows of a batch, in any order."""
-    return VerifyBatch(
-        batch.draft_tokens[rows],
-        batch.num_draft_tokens[rows],
-        batch.target_logits[rows],
-        None if batch.draft_logits is None else batch.draft_logits[rows],
-        batch.params.rows(rows),
-    )
 
 
 def _with_seeds(batch: VerifyBatch, seeds: Tensor) -> VerifyBatch:

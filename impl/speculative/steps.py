@@ -74,18 +74,7 @@ def by_rows(
     if size >= rows or laws_are_shared(batch) or "target_probs" in vars(batch):
         return step(batch, *numbers)
     pieces = [slice(start, start + size) for start in range(0, rows, size)]
-    return torch.cat([step(rows_of(batch, piece), *(part[piece] for part in numbers)) for piece in pieces])
-
-
-def rows_of(batch: VerifyBatch, rows: slice) -> VerifyBatch:
-    """Some of the rows of a batch."""
-    return VerifyBatch(
-        draft_tokens=batch.draft_tokens[rows],
-        num_draft_tokens=batch.num_draft_tokens[rows],
-        target_logits=batch.target_logits[rows],
-        draft_logits=None if batch.draft_logits is None else batch.draft_logits[rows],
-        params=batch.params.rows(rows),
-    )
+    return torch.cat([step(batch.rows(piece), *(part[piece] for part in numbers)) for piece in pieces])
 
 
 def is_draft(batch: VerifyBatch) -> Bool[Tensor, "batch drafts"]:
