@@ -1,0 +1,101 @@
+"""The law of a program's outcome, and how far it is from another one."""
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from tokenlaw.stats.enumeration.choices import Node, Weight
+from tokenlaw.stats.enumeration.errors import VoidLawError
+
+ROUNDING = 1e-9
+"""The total mass of a law may miss one by this much."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The outcome of a run that raised an exception: an outcome as any other, with its probability."""
+
+    message: str
+
+    def __str__(self) -> str:
+        return f"raises {self.message}"
+
+
+@dataclass(frozen=True)
+class Law:
+    """Probabilities of a program's outcomes, found by running all its paths, or the most likely ones.
+
+    Attributes
+    ----------
+    probabilities : of each outcome, as far as it was explored: a lower bound, and the probability itself if
+        nothing is unexplored. Fractions if all numbers of the program were.
+    unexplored : probability of the paths that were not run; 0 for a complete law.
+    paths, seconds : how many paths were run, and how long it took.
+    examples : for each outcome the last choice of its shortest path, and what was taken there; None for an
+        outcome without any choice.
+
+    Raises
+    ------
+    VoidLawError
+        The probabilities don't sum to one.
+    """
+
+    probabilities: Mapping[Hashable, Weight]
+    unexplored: Weight = 0
+    paths: int = 0
+    seconds: float = 0.0
+    examples: Mapping[Hashable, tuple[Node, int] | None] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        total = sum_of([*self.probabilities.values(), self.unexplored])
+        exact = isinstance(total, Fraction | int)
+        if not (total == 1 if exact else abs(total - 1) <= ROUNDING):
+            raise VoidLawError(f"the probabilities of all paths sum to {float(total):.12g} instead of 1")
+
+    @property
+    def complete(self) -> bool:
+        """Whether every path was run."""
+        return not self.unexplored
+
+    def bounds(self, outcome: Hashable) -> tuple[Weight, Weight]:
+        """Between which values the probability of an outcome lies."""
+        lower = self.probabilities.get(outcome, 0)
+        return lower, lower + self.unexplored
+
+    def map(self, function: Callable[[Any], Hashable]) -> "Law":
+        """The law of a function of the outcome."""
+        found: dict[Hashable, list[Weight]] = {}
+        examples: dict[Hashable, tuple[Node, int] | None] = {}
+        for outcome, weight in self.probabilities.items():
+            image = function(outcome)
+            found.setdefault(image, []).append(weight)
+            if outcome in self.examples:
+                examples.setdefault(image, self.examples[outcome])
+        masses = {image: sum_of(weights) for image, weights in found.items()}
+        return Law(masses, self.unexplored, self.paths, self.seconds, examples)
+
+
+def total_variation(law: Law, other: Mapping[Hashable, Weight]) -> tuple[Weight, Weight]:
+    """Half the sum of absolute differences: between which values it lies, given what is unexplored.
+
+    Parameters
+    ----------
+    law : of the program.
+    other : probabilities that it should have; those that are not named are zero.
+
+    Examples
+    --------
+    >>> total_variation(Law({"heads": 0.625, "tails": 0.25}, unexplored=0.125), {"heads": 0.5, "tails": 0.5})
+    (0.125, 0.25)
+    """
+    excess = sum_of(max(weight - other.get(outcome, 0), 0) for outcome, weight in law.probabilities.items())
+    return excess, excess + law.unexplored
+
+
+def sum_of(weights: Iterable[Weight]) -> Weight:
+    """The sum, without rounding on the way."""
+    parts = list(weights)
+    return sum(parts) if all(isinstance(part, Fraction | int) for part in parts) else math.fsum(parts)
+

@@ -1,0 +1,129 @@
+"""Where the random numbers of a run come from while a law is enumerated."""
+
+import sys
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from tokenlaw.stats.enumeration.choices import Path, Question, Weight
+from tokenlaw.stats.enumeration.errors import (
+    EnumerationError,
+    NotRepeatableError,
+    Refused,
+    UndecidableError,
+)
+from tokenlaw.stats.enumeration.states import StateGraph
+
+ADVICE = "Probe it (injected uniforms), or sample."
+
+
+class Source(Protocol):
+    """Functions that draw random numbers, replaced by ones that ask a tape while it is entered."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(self, *exception: object) -> None: ...
+
+
+class Tape:
+    """Decides every random number of the runs of a program.
+
+    Parameters
+    ----------
+    rows : paths that one run follows side by side. With more than one, random numbers belong to rows: whoever
+        asks says which one, and rows must not influence each other.
+    graph : takes down declared states.
+    places : whether choices take down the line of the program that makes them, which is slow.
+
+    Attributes
+    ----------
+    paths : one for each row.
+    run : number of the run; lazy numbers that outlive their run are found by it.
+    """
+
+    def __init__(self, rows: int = 1, graph: StateGraph | None = None, *, places: bool = False) -> None:
+        self.rows, self.run = rows, 0
+        self.paths: list[Path] = []
+        self._graph = graph or StateGraph()
+        self._places = places
+        self._thread = threading.get_ident()
+        self._error: EnumerationError | None = None
+
+    def start(self, paths: list[Path]) -> None:
+        """Begin a run on these paths, one for each row."""
+        self.paths = paths
+        self.run += 1
+
+    def choose(self, weights: Sequence[Weight], question: Question, row: int = 0) -> int:
+        """Decide: index of one of the outcomes, whose weights are at least zero and sum to one."""
+        if threading.get_ident() != self._thread:
+            self.refuse(UndecidableError(f"random numbers drawn in another thread have no order. {ADVICE}"))
+        path = self.paths[row]
+        fresh = len(path.fresh)
+        try:
+            taken = path.choose(weights, question)
+        except EnumerationError as error:
+            self.refuse(error)
+        if self._places and len(path.fresh) > fresh:
+            path.fresh[-1].place = calling_line()
+        return taken
+
+    def same_state(self, key: object) -> None:
+        """See `tokenlaw.stats.enumeration.states.same_state`."""
+        if self.rows > 1:
+            self.refuse(EnumerationError("declared states are for runs of one row at a time"))
+        try:
+            self._graph.enter(self.paths[0], key)
+        except EnumerationError as error:
+            self.refuse(error)
+
+    def check_run(self, run: int) -> None:
+        """Refuse a lazy number that was drawn in another run."""
+        if run != self.run:
+            self.refuse(
+                NotRepeatableError(
+                    f"{calling_line()}: a random number is used that was drawn in an earlier run; "
+                    "the program must not keep state from one run to the next"
+                )
+            )
+
+    def refuse(self, error: EnumerationError) -> None:
+        """Stop this run, and the enumeration; the program can't catch it."""
+        self._error = self._error or error
+        raise Refused
+
+    def undecidable(self, operation: str, why: str) -> None:
+        """Refuse an operation on lazy random numbers, by its name, and say where it is."""
+        self.refuse(UndecidableError(f"{calling_line()}: {operation} {why}. {ADVICE}"))
+
+    def check(self) -> None:
+        """Raise what stopped a run, even if the program has hidden it."""
+        if self._error is not None:
+            raise self._error
+
+
+OURS = ("tokenlaw.stats.enumeration",)
+LIBRARIES = ("torch", "numpy", "random", "math", "contextlib", "functools")
+
+
+def calling_line() -> str:
+    """File, line number and text of the program that is running, outside of libraries and of this package."""
+    frame = sys._getframe(1)
+    outermost = None
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if not name.startswith(OURS):
+            outermost = outermost or frame
+            if name.partition(".")[0] not in LIBRARIES:
+                return _line(frame)
+        frame = frame.f_back  # type: ignore[assignment]
+    return "unknown place" if outermost is None else _line(outermost)
+
+
+def _line(frame: object) -> str:
+    import linecache  # noqa: PLC0415 - only needed for messages
+
+    code, number = frame.f_code, frame.f_lineno  # type: ignore[attr-defined]
+    text = linecache.getline(code.co_filename, number).strip()
+    name = code.co_filename.rpartition("/")[2]
+    return f"{name}:{number} `{text}`" if text else f"{name}:{number}"
