@@ -74,11 +74,10 @@ class Node:
 
     def line(self, taken: int) -> "list[tuple[Node, int]]":
         """The choices from the root to this one, each with what is taken."""
-        found: list[tuple[Node, int]] = []
-        node: Node | None = self
-        while node is not None:
+        found, node = [(self, taken)], self
+        while node.parent is not None:
+            taken, node = node.branch, node.parent
             found.append((node, taken))
-            node, taken = node.parent, node.branch
         return found[::-1]
 
 
@@ -118,7 +117,7 @@ class Path:
         else:
             if self.position >= MOST_CHOICES:
                 raise TooLong
-            taken = max(range(len(weights)), key=weights.__getitem__)
+            taken = max(range(len(weights)), key=lambda branch: weights[branch])
             node = Node(self.node, self.branch, weights, question, self.mass, self.state, self.segment)
             self.fresh.append(node)
         self.position += 1

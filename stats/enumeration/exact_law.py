@@ -40,7 +40,7 @@ def exact_law(
     program : called once for each path, without arguments. Its random numbers come from ``random``,
         ``numpy.random`` or torch. It returns something hashable, or a list, an array or a tensor. What it
         raises is an outcome as well (`Raised`). It must not keep state between calls.
-    max_paths, seconds : stop there; the law then has an unexplored part and all its probabilities have bounds.
+    max_paths, seconds : stop there; the law then has an unexplored part, and its probabilities have bounds.
     progress : told about every path.
     sources : where random numbers come from; the default knows all of the above.
 
@@ -153,7 +153,7 @@ class Exploration:
     def _outcomes(
         self, program: Callable[[], Sequence[Any]], given: "list[list[tuple[Node, int]]]"
     ) -> tuple[list[Hashable] | None, list[Path]]:
-        """One outcome for each row, or None where the run ended early; rows without a path repeat the last."""
+        """One outcome for each row, None if the run ended early; rows without a path repeat the last one."""
         paths = [Path(given[min(row, len(given) - 1)]) for row in range(self.tape.rows)]
         self.tape.start(paths)
         try:
@@ -162,7 +162,7 @@ class Exploration:
             return self._ended(end, paths[0])
         except Refused:
             found = []
-        except Exception as error:  # noqa: BLE001 - whatever a program raises is an outcome
+        except Exception as error:
             found = self._raised(error)
         self.tape.check()
         for path in paths:
@@ -203,12 +203,13 @@ class Exploration:
             self._examples[outcome] = (path.position, example)
 
     def _repeat(self, program: Callable[[], Sequence[Any]], path: Path, outcome: Hashable) -> None:
-        """Run a path again: whoever keeps state, or draws from elsewhere, is likely to give another outcome."""
+        """Run a path again: keeping state, or drawing from elsewhere, is likely to give another outcome."""
         again, _ = self._outcomes(program, [path.line()])
-        if again is None or repr(again[0]) != repr(outcome):
+        found = "no outcome" if again is None else repr(again[0])
+        if found != repr(outcome):
             raise NotRepeatableError(
-                f"the same choices led to {outcome!r} and then to {again[0] if again else None!r}: the program "
-                "keeps state between calls, or draws random numbers that aren't seen here"
+                f"the same choices led to {outcome!r} and then to {found}: the program keeps state between "
+                "calls, or draws random numbers that aren't seen here"
             )
 
 

@@ -34,7 +34,7 @@ class Frontier:
         weights = node.weights
         left = [branch for branch in range(len(weights)) if branch != taken and weights[branch] > 0]
         if left:
-            left.sort(key=weights.__getitem__)
+            left.sort(key=lambda branch: weights[branch])
             self._push(_Open(node, left))
 
     def take(self) -> "list[tuple[Node, int]]":

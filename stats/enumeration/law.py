@@ -50,8 +50,8 @@ class Law:
 
     def __post_init__(self) -> None:
         total = sum_of([*self.probabilities.values(), self.unexplored])
-        exact = isinstance(total, Fraction | int)
-        if not (total == 1 if exact else abs(total - 1) <= ROUNDING):
+        rounding = 0 if isinstance(total, Fraction | int) else ROUNDING
+        if not abs(float(total - 1)) <= rounding:
             raise VoidLawError(f"the probabilities of all paths sum to {float(total):.12g} instead of 1")
 
     @property
@@ -90,7 +90,7 @@ def total_variation(law: Law, other: Mapping[Hashable, Weight]) -> tuple[Weight,
     >>> total_variation(Law({"heads": 0.625, "tails": 0.25}, unexplored=0.125), {"heads": 0.5, "tails": 0.5})
     (0.125, 0.25)
     """
-    excess = sum_of(max(weight - other.get(outcome, 0), 0) for outcome, weight in law.probabilities.items())
+    excess = sum_of(_above(weight, other.get(outcome, 0)) for outcome, weight in law.probabilities.items())
     return excess, excess + law.unexplored
 
 
@@ -99,3 +99,6 @@ def sum_of(weights: Iterable[Weight]) -> Weight:
     parts = list(weights)
     return sum(parts) if all(isinstance(part, Fraction | int) for part in parts) else math.fsum(parts)
 
+
+def _above(weight: Weight, other: Weight) -> Weight:
+    return weight - other if weight > other else 0

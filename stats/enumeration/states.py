@@ -61,7 +61,9 @@ class StateGraph:
         number = self._numbers.get(key)
         if path.replays:
             if number is None:
-                raise NotRepeatableError(f"the declared state {key!r} is reached by choices that missed it before")
+                raise NotRepeatableError(
+                    f"the declared state {key!r} is reached by choices that missed it before"
+                )
             path.state, path.segment = number, 1
             return
         here = (path.node, path.branch)
@@ -92,8 +94,12 @@ class StateGraph:
             system[number, number] += 1
         for (source, target), weight in self._edges.items():
             system[target, source] -= weight
-        start = [1] + [0] * (size - 1)
-        return _solve(system.tolist(), start) if exact else list(np.linalg.solve(system, start).tolist())
+        start: list[Weight] = [1, *[0] * (size - 1)]
+        return (
+            _solve(system.tolist(), start)
+            if exact
+            else list(np.linalg.solve(system, np.eye(size)[START]).tolist())
+        )
 
 
 def _solve(system: list[list[Weight]], right: list[Weight]) -> list[Weight]:

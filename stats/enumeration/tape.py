@@ -1,9 +1,12 @@
 """Where the random numbers of a run come from while a law is enumerated."""
 
+import linecache
+import os.path
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Protocol
+from types import FrameType
+from typing import NoReturn, Protocol
 
 from tokenlaw.stats.enumeration.choices import Path, Question, Weight
 from tokenlaw.stats.enumeration.errors import (
@@ -87,12 +90,12 @@ class Tape:
                 )
             )
 
-    def refuse(self, error: EnumerationError) -> None:
+    def refuse(self, error: EnumerationError) -> NoReturn:
         """Stop this run, and the enumeration; the program can't catch it."""
         self._error = self._error or error
         raise Refused
 
-    def undecidable(self, operation: str, why: str) -> None:
+    def undecidable(self, operation: str, why: str) -> NoReturn:
         """Refuse an operation on lazy random numbers, by its name, and say where it is."""
         self.refuse(UndecidableError(f"{calling_line()}: {operation} {why}. {ADVICE}"))
 
@@ -102,28 +105,26 @@ class Tape:
             raise self._error
 
 
-OURS = ("tokenlaw.stats.enumeration",)
-LIBRARIES = ("torch", "numpy", "random", "math", "contextlib", "functools")
+OURS = "tokenlaw.stats.enumeration"
+LIBRARIES = frozenset({"torch", "numpy", "random", "math", "contextlib", "functools"})
 
 
 def calling_line() -> str:
     """File, line number and text of the program that is running, outside of libraries and of this package."""
-    frame = sys._getframe(1)
-    outermost = None
+    outermost = ""
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if not name.startswith(OURS):
-            outermost = outermost or frame
             if name.partition(".")[0] not in LIBRARIES:
                 return _line(frame)
-        frame = frame.f_back  # type: ignore[assignment]
-    return "unknown place" if outermost is None else _line(outermost)
+            outermost = outermost or _line(frame)
+        frame = frame.f_back
+    return outermost or "unknown place"
 
 
-def _line(frame: object) -> str:
-    import linecache  # noqa: PLC0415 - only needed for messages
-
-    code, number = frame.f_code, frame.f_lineno  # type: ignore[attr-defined]
-    text = linecache.getline(code.co_filename, number).strip()
-    name = code.co_filename.rpartition("/")[2]
-    return f"{name}:{number} `{text}`" if text else f"{name}:{number}"
+def _line(frame: FrameType) -> str:
+    number, path = frame.f_lineno, frame.f_code.co_filename
+    text = linecache.getline(path, number).strip()
+    place = f"{os.path.basename(path)}:{number}"
+    return f"{place} `{text}`" if text else place
