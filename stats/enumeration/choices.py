@@ -154,4 +154,4 @@ class Path:
 
 def _close(first: Sequence[Weight], second: Sequence[Weight]) -> bool:
     pairs: Iterator[tuple[Weight, Weight]] = zip(first, second, strict=False)
-    return len(first) == len(second) and all(abs(one - other) <= CLOSE for one, other in pairs)
+    return len(first) == len(second) and all(abs(float(one - other)) <= CLOSE for one, other in pairs)

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Hashable
 from contextvars import ContextVar
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -88,18 +88,13 @@ class StateGraph:
         size = len(self._owners)
         if size == 1:
             return [1]
-        exact = all(isinstance(weight, Fraction | int) for weight in self._edges.values())
-        system: Any = np.zeros((size, size), dtype=object if exact else float)
-        for number in range(size):
-            system[number, number] += 1
-        for (source, target), weight in self._edges.items():
-            system[target, source] -= weight
         start: list[Weight] = [1, *[0] * (size - 1)]
-        return (
-            _solve(system.tolist(), start)
-            if exact
-            else list(np.linalg.solve(system, np.eye(size)[START]).tolist())
-        )
+        system: list[list[Weight]] = [[int(row == column) for column in range(size)] for row in range(size)]
+        for (source, target), weight in self._edges.items():
+            system[target][source] -= weight
+        if all(isinstance(weight, Fraction | int) for weight in self._edges.values()):
+            return _solve(system, start)
+        return list(np.linalg.solve(np.array(system, float), np.array(start, float)).tolist())
 
 
 def _solve(system: list[list[Weight]], right: list[Weight]) -> list[Weight]:
