@@ -1,10 +1,10 @@
 """Steps a second of the reference verifiers, on one thread.
 
 Run with ``pytest benchmarks/bench_verifiers.py -s``. Steps a second are printed and stored in ``extra_info``
-of the JSON. Where each row has laws of its own, the rival is timed in the same run: an exponential
-race in float32, one token for each row from one given law (``exponential_``, then argmax), as engines
-draw tokens. The ratio is the time of a whole step of K drafts over that of the rival's one token; laws are
-given as well, or are made from logits.
+of the JSON; counting is timed beside verifying. Where each row has laws of its own, the rival is timed in the
+same run: an exponential race in float32, one token for each row from one given law (``exponential_``, then
+argmax), as engines draw tokens. The ratio is the time of a whole step of K drafts over that of the rival's
+one token; laws are given as well, or are made from logits.
 """
 
 import time
@@ -18,6 +18,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from tokenlaw.impl.speculative import VERIFIERS, ChainVerifier
 from tokenlaw.spec.generation_contracts import Verifier, VerifyBatch
 from tokenlaw.spec.row_laws import RowParameters
+from tokenlaw.stats.driver import Step
+from tokenlaw.stats.scenario import Kind, Scenario, Tables
+from tokenlaw.stats.tally import JointTally
 
 DRAFTS = 4
 CHUNKS = (4_096, 8_192, 16_384, 65_536)
@@ -70,6 +73,22 @@ def test_chain_on_shared_tables(benchmark: BenchmarkFixture, vocabulary: int, ro
     """Bars of the project: 4e6 steps a second at V = 8, 2.5e6 at V = 256, 5e5 at V = 32,000."""
     benchmark(step(ChainVerifier(), random_batch(rows, vocabulary, shared=True)))
     report(benchmark, "chain, shared", vocabulary, rows)
+
+
+@SETTINGS
+@pytest.mark.parametrize("rows", CHUNKS)
+def test_counting_on_top(benchmark: BenchmarkFixture, rows: int) -> None:
+    """Bar of the project: at most 20 % of a step at V = 8, where whole sequences are counted."""
+    batch, verifier = random_batch(rows, 8, shared=True), ChainVerifier()
+    assert batch.draft_logits is not None
+    logits, draft_logits = (part[0].unsqueeze(1) for part in (batch.target_logits, batch.draft_logits))
+    scenario = Scenario("counted", (Kind("one", logits, draft_logits, DRAFTS),), share=1.0)
+    tally = JointTally(Tables.of(scenario), seed=0)
+    answer = Step(torch.zeros(rows, dtype=torch.int64), batch, verifier.verify(batch, seed=1))
+    benchmark(lambda: tally.add(answer))
+    share = fastest_round(benchmark) / seconds(step(verifier, batch), rounds=100)
+    benchmark.extra_info["share_of_a_step"] = share
+    print(f"\ncounting: {rows:,} rows: {share:.0%} of verifying")
 
 
 @SETTINGS

@@ -21,7 +21,7 @@ K19 placement, K20 layout, K21 numerics, K22 split and merge, K25 physical moves
 in flight), K28 independence of calls. Not judged yet: K23 scales of quantised caches, K24 shifted
 positions, K26 tiers, K27 pins.
 
-L1 to L17 are the laws of a speculative step. Which of them are asked depends on what a verifier claims
+L1 to L21 are the laws of a speculative step. Which of them are asked depends on what a verifier claims
 (`textbook`, `block`, `exact`, `approximate`): block verification and sample-and-match are exact without the
 textbook's joint law, so they aren't held to L6 to L9.
 

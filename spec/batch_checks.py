@@ -1,9 +1,58 @@
 """Is a batch what `VerifyBatch` says? Each check names the row and the position of the first fault."""
 
 import torch
+from jaxtyping import Float, Int64
 from torch import Tensor
 
-from tokenlaw.spec.generation_contracts import VerifyBatch
+from tokenlaw.spec.generation_contracts import VerifyBatch, as_logits
+from tokenlaw.spec.row_laws import RowParameters
+
+
+def batch_of_laws(
+    draft_tokens: Int64[Tensor, "batch drafts"],
+    target: Float[Tensor, "batch drafts+1 vocabulary"],
+    draft: Float[Tensor, "batch drafts vocabulary"] | None = None,
+    *,
+    num_draft_tokens: Int64[Tensor, " batch"] | None = None,
+    params: RowParameters | None = None,
+) -> VerifyBatch:
+    """A batch from probabilities, to try a verifier by hand or in tests of its own.
+
+    Parameters
+    ----------
+    draft_tokens : int64 ``[B, K]``.
+    target, draft : laws ``[B, K + 1, V]`` and ``[B, K, V]``, of any float type; None for drafts that were not
+        drawn, such as those of a prompt lookup.
+    num_draft_tokens : int64 ``[B]``, how many drafts each row has; all K by default.
+    params : what each row asks of the sampler, applied to both laws; nothing by default.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `as_logits` and `check_batch`.
+
+    Examples
+    --------
+    >>> laws = torch.tensor([[[0.5, 0.5], [0.9, 0.1]]])
+    >>> batch_of_laws(torch.tensor([[1]]), laws, laws[:, :1]).shape
+    (1, 1, 2)
+    >>> batch_of_laws(torch.tensor([[7]]), laws)
+    Traceback (most recent call last):
+    ValueError: row 0, draft 0: token 7 is outside 0 .. 1
+    """
+    rows, device = len(target), target.device
+    lengths = num_draft_tokens
+    if lengths is None:
+        lengths = torch.full((rows,), target.shape[1] - 1, device=device)
+    batch = VerifyBatch(
+        draft_tokens,
+        lengths,
+        as_logits(target, "target law"),
+        None if draft is None else as_logits(draft, "draft law"),
+        RowParameters.default(rows, device) if params is None else params,
+    )
+    check_batch(batch)
+    return batch
 
 
 def check_batch(batch: VerifyBatch) -> None:

@@ -59,6 +59,7 @@ CAPABILITY_MEMBERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     VERIFIER: {
         "draft": ("draft",),
         "uniforms": (),
+        "noise": (),
         "row-seeds": (),
         "trees": ("verify_tree",),
     },
@@ -85,7 +86,7 @@ PROBED_KEYWORDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("alibi", "attend", "alibi_slopes"),
         ("lse", "attend", "return_lse"),
     ),
-    VERIFIER: (("uniforms", "verify", "uniforms"),),
+    VERIFIER: (("uniforms", "verify", "uniforms"), ("noise", "verify", "noise")),
 }
 """Contract -> (capability, method, keyword): a keyword in the method's signature shows the capability."""
 

@@ -141,7 +141,14 @@ class Verifier(Protocol):
         drafter draws the drafts of position 0, 1, ... with its own random numbers; the step that verifies
         them gets the same seed and the same ``params``.
         ``uniforms``: ``verify(batch, *, seed, uniforms [B, K])`` takes the numbers in [0, 1) that decide
-        about acceptance: draft j is accepted if number j is below its acceptance probability.
+        about acceptance: draft j is accepted if number j is below its acceptance probability. In block
+        verification number j decides about the first j + 1 drafts together.
+        ``noise``: ``verify(batch, *, seed, noise [B, K + 1, V])`` takes float64 numbers above 0, without a
+        unit, that decide about the token which replaces the rejected draft j, or follows j accepted ones:
+        it is the token v with the largest ``law[v] / noise[j, v]``, where ``law`` is what the token is drawn
+        from. Independent exponential numbers of rate 1 give it this law. Infinity takes a token out of the
+        race; one possible token at least has a finite number. Numbers of other positions don't matter. With
+        ``uniforms`` too, both are given in one call, and nothing is left to the seed.
         ``row-seeds``: ``params.seeds`` are honoured.
         ``trees``: ``verify_tree(batch: TreeBatch, *, seed) -> int64 [B, depth + 1]``.
 
@@ -149,6 +156,8 @@ class Verifier(Protocol):
         ``claims``: one of `CLAIMS`; ``textbook`` where it is absent.
         ``most_rows``: int, the rows of a call at most; slow verifiers keep calls short by it.
         ``refuses``: frozenset of `REFUSALS`, rows that it doesn't take; what is then not tried is reported.
+        ``precision``: torch.float64 or torch.float32, in which laws and ratios are worked out; float32 where
+        it is absent. What its rounding explains is no fault.
     """
 
     def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:

@@ -33,11 +33,11 @@ def philox(
     for round_ in range(_ROUNDS):
         keys = [(part + round_ * step) & _MASK for part, step in zip(key, _KEY_STEPS, strict=True)]
         left, right = first * _MULTIPLIERS[0], third * _MULTIPLIERS[1]
-        # The products wrap in int64; their low 64 bits are right, and masking undoes the sign of the shift.
-        first = ((right >> 32) & _MASK) ^ second ^ keys[0]
-        third = ((left >> 32) & _MASK) ^ fourth ^ keys[1]
-        second, fourth = right & _MASK, left & _MASK
-    return first, second, third, fourth
+        # The products wrap in int64, but their low 64 bits are right. What stands above a word is masked
+        # before the next product, and at the end.
+        first, third = ((right >> 32) ^ second ^ keys[0]) & _MASK, ((left >> 32) ^ fourth ^ keys[1]) & _MASK
+        second, fourth = right, left
+    return first, second & _MASK, third, fourth & _MASK
 
 
 def uniforms(

@@ -103,6 +103,11 @@ class Check:
         return (*self.exercised_by, *further)
 
 
+PROVED, PROBED, SAMPLED = "proved", "probed", "sampled"
+"""How a law was found, the strongest first: by running every path of the random numbers, by finding every
+threshold of injected numbers, or by counting samples. Checks of laws say it in their statistics, as
+``evidence``."""
+
 UNCLAIMED = "not part of the claim"
 """How the message of a check begins that a verifier doesn't claim."""
 

@@ -5,15 +5,23 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
 from tokenlaw.spec.generation_contracts import CLAIMS, REFUSALS, TEXTBOOK, Verifier
+
+PRECISIONS = (torch.float64, torch.float32)
+"""In what a verifier may say that it works out laws and ratios."""
+
+UNDECLARED = torch.float32
+"""What is taken for the precision of a verifier that doesn't say."""
 
 
 class FunctionVerifier:
     """A verifier made of a plain function ``verify(batch, *, seed)``.
 
-    Its claim, and what it refuses, are attributes of the function; a keyword ``uniforms`` shows the
-    capability.
+    Its claim, its precision, and what it refuses, are attributes of the function; keywords ``uniforms`` and
+    ``noise`` show the capabilities.
 
     Parameters
     ----------
@@ -25,6 +33,7 @@ class FunctionVerifier:
         self.claims = getattr(function, "claims", TEXTBOOK)
         self.refuses: frozenset[str] = getattr(function, "refuses", frozenset())
         self.most_rows = getattr(function, "most_rows", None)
+        self.precision = getattr(function, "precision", UNDECLARED)
         while isinstance(function, functools.partial):
             function = function.func
         # What it raises is the fault of whoever wrote the function.
@@ -84,6 +93,7 @@ function of (batch, *, seed)
     claim_of(verifier, source)
     refusals_of(verifier, source)
     most_rows_of(verifier, source)
+    precision_of(verifier, source)
     return verifier
 
 
@@ -110,6 +120,15 @@ def most_rows_of(verifier: Any, source: str) -> int | None:
     if most is not None and (not isinstance(most, int) or most < 1):
         raise ContractError(f"{source}: most_rows is {most!r}; it must be a whole number from 1 on")
     return most
+
+
+def precision_of(verifier: Any, source: str) -> torch.dtype:
+    """In what the verifier works out laws and ratios; `ContractError` unless it is one of `PRECISIONS`."""
+    precision = getattr(verifier, "precision", UNDECLARED)
+    if precision not in PRECISIONS:
+        known = " or ".join(map(str, PRECISIONS))
+        raise ContractError(f"{source}: its precision is {precision!r}; a verifier's precision is {known}")
+    return precision
 
 
 def verifier_factory(offered: Any) -> Callable[[], Any] | None:

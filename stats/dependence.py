@@ -1,19 +1,20 @@
 """Draws that should be independent: equal neighbours, and tables of pairs.
 
-Rows of a batch, calls, and the draft against the emitted stream must not share randomness. Two independent
-draws are equal with the probability sum p_i q_i, so counting equal neighbours is one number with an exact
-law; that is the strongest test of a copied stream. A table of pairs over buckets sees other dependence too,
-for example neighbours that avoid each other.
+Rows of a batch, and calls, must not share randomness. Two independent draws are equal with the probability
+sum p_i q_i, so counting equal neighbours is one number with an exact law; that is the strongest test of a
+copied stream. A table of pairs over buckets sees other dependence too, for example neighbours that follow
+each other.
 """
 
 import heapq
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Int, Int64
+from jaxtyping import Float64, Int
 
 from tokenlaw.stats.binomial import smaller_tail
-from tokenlaw.stats.counts import Labels, Law, check_counts, check_law
+from tokenlaw.stats.counts import Law, check_counts, check_law
+from tokenlaw.stats.e_values import dirichlet_log_e
 from tokenlaw.stats.poisson_binomial import upper_tail_of_sum
 from tokenlaw.stats.pooling import Grouping, group_by
 
@@ -155,48 +156,38 @@ def equal_mass_buckets(law: Law, buckets: int) -> Grouping:
     return group_by(labels, exact)
 
 
-@dataclass(frozen=True)
-class PairTable:
-    """Pairs of independent draws, counted in buckets.
+def independence_log_e(counts: Int[np.ndarray, "first second"], first: Law, second: Law) -> float:
+    """Natural logarithm of the e-value against "the two draws of a pair are independent".
 
-    Attributes
+    By universal inference (Wasserman, Ramdas and Balakrishnan, PNAS 117, 2020): the likelihood of the gate's
+    mixture of laws of pairs, around the product of the given laws, over the largest likelihood that any
+    product of two laws can have. So the claim is independence alone: two laws that are wrong by themselves
+    don't refute it. Pairs must be independent of each other.
+
+    Parameters
     ----------
-    first, second : the buckets of either draw.
-    law : ``[first groups * second groups]``, the law of a pair of independent draws, row by row.
-    """
-
-    first: Grouping
-    second: Grouping
-    law: Float64[np.ndarray, " pairs"]
-
-    def count(
-        self, first: Int[np.ndarray, " draws"], second: Int[np.ndarray, " draws"]
-    ) -> Int64[np.ndarray, " pairs"]:
-        """Counts of the pairs, in the order of `law`: ready for any test of counts against a law.
-
-        Parameters
-        ----------
-        first, second : ``[draws]``, the cells that were drawn.
-        """
-        labels: Labels = self.first.labels[first] * len(self.second.law) + self.second.labels[second]
-        return np.bincount(labels, minlength=len(self.law)).astype(np.int64)
-
-
-def pair_table(first: Law, second: Law, buckets: int) -> PairTable:
-    """The table of pairs of draws from two laws, over `buckets` buckets of about equal mass each.
+    counts : ``[first, second]``, how often each pair was drawn.
+    first, second : the laws that the draws should have, above 0.
 
     Raises
     ------
     ValueError
-        As `equal_mass_buckets`.
+        As `check_law` and `check_counts`, or there isn't one count for each pair.
 
     Examples
     --------
-    >>> table = pair_table(np.array([0.5, 0.5]), np.array([0.75, 0.25]), buckets=2)
-    >>> table.law
-    array([0.375, 0.125, 0.375, 0.125])
-    >>> table.count(np.array([0, 1, 1]), np.array([0, 0, 1]))
-    array([1, 0, 1, 1])
+    >>> fair = np.array([0.5, 0.5])
+    >>> independence_log_e(np.array([[70, 30], [70, 30]]), fair, fair) < 0
+    True
+    >>> independence_log_e(np.array([[80, 20], [20, 80]]), fair, fair) > 20
+    True
     """
-    one, other = equal_mass_buckets(first, buckets), equal_mass_buckets(second, buckets)
-    return PairTable(one, other, np.outer(one.law, other.law).ravel())
+    law = np.outer(check_law(first, "first law"), check_law(second, "second law"))
+    if counts.shape != law.shape:
+        raise ValueError(f"counts of pairs have the shape {counts.shape}, their laws {law.shape}")
+    if not counts.any():
+        return 0.0
+    fitted = np.outer(counts.sum(1), counts.sum(0)) / counts.sum() ** 2
+    seen = counts > 0
+    gain = float((counts[seen] * np.log(fitted[seen] / law[seen])).sum())
+    return dirichlet_log_e(counts.ravel(), law.ravel() / law.sum()) - gain

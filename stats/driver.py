@@ -21,6 +21,9 @@ from tokenlaw.stats.scenario import Tables
 SMALL_CALLS = (1, 2, 3, 5, 8, 13, 32)
 """Sizes of the first calls of a scenario: some engines have paths of their own for small batches."""
 
+AHEAD = 2**15
+"""Samples whose numbers are drawn at once: for a few rows they cost nearly as much as for thousands."""
+
 LARGEST_SEED = 2**31 - 1
 """Seeds of calls and rows stay below this: some engines take 32 bits, signed."""
 
@@ -62,15 +65,12 @@ class Driver:
 
     def steps(self, first: int, last: int, rows: int) -> Iterator[Step]:
         """The calls for samples ``first`` .. ``last - 1``, of ``rows`` rows each, smaller ones first."""
-        start = first
-        for size in [*SMALL_CALLS] if first == 0 else []:
-            if start + size <= last and size <= rows:
-                yield self.step(start, start + size)
-                start += size
-        while start < last:
-            end = min(start + rows, last)
-            yield self.step(start, end)
-            start = end
+        at, (kinds, numbers) = first, self.drawn(first, min(first + AHEAD, last))
+        for start, end in _calls(first, last, rows):
+            if end > at + len(kinds):
+                at, (kinds, numbers) = start, self.drawn(start, max(end, min(start + AHEAD, last)))
+            asked = slice(start - at, end - at)
+            yield self.ask(kinds[asked], [some[asked] for some in numbers], self.call_seed(start))
 
     def step(self, first: int, last: int) -> Step:
         """One call for samples ``first`` .. ``last - 1``.
@@ -104,7 +104,7 @@ class Driver:
     def batch(self, kinds: Int64[Tensor, " batch"], numbers: Numbers, seed: int) -> VerifyBatch:
         """The batch of a call, its drafts drawn."""
         tables, scenario = self.tables, self.tables.scenario
-        params = tables.params.rows(kinds)
+        params = _parameters(tables.params, kinds)
         if scenario.seeded:
             params = _seeded(params, numbers[scenario.drafts :])
         drafts: list[Tensor] = []
@@ -120,15 +120,40 @@ class Driver:
                 before = self.verifier.draft(draft_logits[-1], params, position=position, seed=seed)
                 check_drafts(before, position, len(kinds), scenario.vocabulary, kinds.device)
             else:
-                before = tables.drawn.draw(position, rows, numbers[position])
+                before = self.drafted(position, rows, numbers)
             drafts.append(before)
         return VerifyBatch(
             _stacked(drafts, kinds),
-            tables.lengths[kinds],
+            tables.lengths.index_select(0, kinds),
             _stacked(target_logits, kinds),
             None if scenario.deterministic else _stacked(draft_logits, target_logits[0]),
             params,
         )
+
+    def drafted(
+        self, position: int, rows: Int64[Tensor, " batch"], numbers: Numbers
+    ) -> Int64[Tensor, " batch"]:
+        """Drafts of the harness at one position, drawn from these rows of the flattened table."""
+        return self.tables.drawn.draw(position, rows, numbers[position])
+
+
+def _calls(first: int, last: int, rows: int) -> Iterator[tuple[int, int]]:
+    """First sample of each call, and the one behind its last."""
+    start = first
+    for size in [*SMALL_CALLS] if first == 0 else []:
+        if start + size <= last and size <= rows:
+            yield start, start + size
+            start += size
+    for begin in range(start, last, rows):
+        yield begin, min(begin + rows, last)
+
+
+def _parameters(params: RowParameters, kinds: Int64[Tensor, " batch"]) -> RowParameters:
+    """Parameters of rows of these kinds; of one kind only, all share its memory."""
+    parts = (params.temperature, params.top_k, params.top_p, params.min_p)
+    if len(params.temperature) == 1:
+        return RowParameters(*(part.expand(len(kinds)) for part in parts))
+    return RowParameters(*(part.index_select(0, kinds) for part in parts))
 
 
 def _rows(table: Tensor, position: int, rows: Int64[Tensor, " batch"]) -> Float[Tensor, "batch vocabulary"]:
@@ -164,5 +189,5 @@ def uniforms(key: int, samples: Int64[Tensor, " batch"], count: int) -> Numbers:
     numbers: Numbers = []
     for block in range(-(-count // 4)):
         words = philox((samples & mask, samples >> 32, zero + block, zero), (key & mask, key >> 32))
-        numbers += [word.double() * 2.0**-32 for word in words]
+        numbers += [word.double().mul_(2.0**-32) for word in words]
     return numbers[:count]

@@ -8,58 +8,20 @@ likes, sampling may stop at the first look that refutes, and it may be continued
 sample size, for every law, without pooling of light cells. Sources: Ville, Étude critique de la notion de
 collectif, 1939; Ramdas, Grünwald, Vovk and Shafer, Statistical Science 38, 2023.
 
-Which one is legal depends on how the data were collected:
+Which gate (`tokenlaw.stats.gates`) is legal depends on how the data were collected:
 
 - `GammaPoissonGate`: independent Poisson counts. The size of every chunk is drawn from a Poisson law,
   independently of the data. The prior is on relative errors, which on skewed laws over wide vocabularies
   needs far fewer samples.
 - `DirichletGate`: independent draws, any number of them: a fixed number, or looks between any two draws.
-
-Each function looks once; whoever looks again and again makes the gate once (`tokenlaw.stats.gates`).
 """
 
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from jaxtyping import Real
-
-from tokenlaw.stats.counts import SUM_TOLERANCE, Counts, Law, check_counts
-from tokenlaw.stats.gates import DirichletGate, GammaPoissonGate
+from tokenlaw.stats.counts import SUM_TOLERANCE, Counts, Law
+from tokenlaw.stats.gates import DirichletGate
 from tokenlaw.stats.mixtures import log_sum_exp
-
-
-def gamma_poisson_log_e(counts: Counts, expected: Real[np.ndarray, " cells"]) -> float:
-    """`GammaPoissonGate` for one look: natural logarithm of the e-value of independent Poisson counts.
-
-    Parameters
-    ----------
-    counts : of each cell.
-    expected : mean of each cell's Poisson law under the null law, cumulative like the counts. A cell of
-        expected count zero is ignored while its count is zero, and refutes with infinity otherwise.
-
-    Raises
-    ------
-    ValueError
-        Counts or expected counts that are negative, not finite, or not one for each cell; counts not whole.
-
-    Examples
-    --------
-    >>> gamma_poisson_log_e(np.array([3, 0]), np.array([3.0, 0.0])) < 0
-    True
-    >>> gamma_poisson_log_e(np.array([3, 1]), np.array([3.0, 0.0]))
-    inf
-    """
-    means = np.asarray(expected, dtype=np.float64)
-    good = (means >= 0) & (means < math.inf)
-    if not good.all():
-        cell = int(np.argmin(good))
-        raise ValueError(
-            f"the expected count of cell {cell} must be finite and at least 0, but is {means[cell]}"
-        )
-    if not means.any():
-        return math.inf if check_counts(counts).any() else 0.0
-    return GammaPoissonGate(means / means.sum()).log_e(counts, float(means.sum()))
 
 
 def dirichlet_log_e(counts: Counts, law: Law) -> float:
@@ -72,6 +34,7 @@ def dirichlet_log_e(counts: Counts, law: Law) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> law = np.array([0.5, 0.4, 0.1])
     >>> dirichlet_log_e(np.array([500, 400, 100]), law) < 0
     True
@@ -131,6 +94,15 @@ def product_log_e(log_es: Sequence[float]) -> float:
     _refuse_nan(log_es)
     # An impossible outcome proves the law wrong, whatever the other shards say.
     return math.inf if math.inf in log_es else math.fsum(log_es)
+
+
+def log10_of(log_e: float) -> str:
+    """Decimal logarithm of an e-value, for people.
+
+    >>> log10_of(math.log(1000.0)), log10_of(-1e-9), log10_of(math.inf)
+    ('3.0', '0.0', 'infinity')
+    """
+    return f"{round(log_e / math.log(10), 1) + 0.0:.1f}" if log_e < math.inf else "infinity"
 
 
 def _refuse_nan(log_es: Sequence[float]) -> None:

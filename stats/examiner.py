@@ -14,6 +14,7 @@ from tokenlaw.stats.distances import plug_in_tv
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.e_values import average_log_e, product_log_e
 from tokenlaw.stats.measures import COMPLETED, JOINT, PoissonMeasure
+from tokenlaw.stats.power import visible_tv
 from tokenlaw.stats.scenario import Tables
 from tokenlaw.stats.searched_laws import LawPair
 from tokenlaw.stats.tally import Counts, JointTally, complete, of_kind
@@ -34,6 +35,8 @@ class Example:
     log_e : natural logarithm of its e-value; infinity after an impossible outcome.
     tv : by how much the plug-in distance exceeds what noise adds to it, under the law that was off most.
     cells : number of possible outcomes of that law.
+    laws : the same of every law that was judged.
+    kinds : of rows; each has an equal part of the rows and of the laws.
     """
 
     pair: LawPair
@@ -43,6 +46,14 @@ class Example:
     log_e: float
     tv: float
     cells: int
+    laws: tuple[int, ...]
+    kinds: int
+
+    def visible(self, needed: float) -> list[float]:
+        """For each law the total variation from which on `log_e` would have reached what is needed."""
+        averaged = len(self.laws) / self.kinds * (self.kinds + 1)
+        alpha = math.exp(-needed) / averaged
+        return [visible_tv(self.rows / self.kinds, cells, alpha) for cells in self.laws]
 
 
 @dataclass(frozen=True)
@@ -58,6 +69,11 @@ class _Judged:
         """Judge the counts; a single impossible outcome refutes."""
         broken = bool(counts[impossible].any())
         return _Judged(counts, law, math.inf if broken else PoissonMeasure(law).log_e(counts, expected))
+
+    @property
+    def cells(self) -> int:
+        """Number of possible outcomes."""
+        return int(np.count_nonzero(self.law))
 
     def excess(self) -> float:
         """By how much the plug-in total variation exceeds its mean under the law."""
@@ -107,9 +123,10 @@ class Examiner:
         for check in by_kind[0]:
             log_es = [judged[check].log_e for judged in by_kind]
             averages.append(_averaged([*log_es, product_log_e(log_es)]))
-        worst = max((one for judged in by_kind for one in judged.values()), key=lambda one: one.log_e)
-        cells = int(np.count_nonzero(worst.law))
-        return Example(pair, name, rows, size, _averaged(averages), worst.excess(), cells)
+        every = [one for judged in by_kind for one in judged.values()]
+        worst, laws = max(every, key=lambda one: one.log_e), tuple(one.cells for one in every)
+        log_e = _averaged(averages)
+        return Example(pair, name, rows, size, log_e, worst.excess(), worst.cells, laws, len(by_kind))
 
     def _outcomes(self, tables: Tables, size: int) -> Counts:
         """Counts ``[kinds] + [V + 1] * (K + 1)`` of so many rows."""

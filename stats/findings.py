@@ -1,11 +1,10 @@
 """What refutes a law, in words: the scenario, the kind of row, and the cells that are farthest off."""
 
-import math
-
 import numpy as np
 
 from tokenlaw.stats.cells import worst_cells
-from tokenlaw.stats.distances import plug_in_tv
+from tokenlaw.stats.distances import plug_in_tv, tv_bounds
+from tokenlaw.stats.e_values import log10_of
 from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED
 from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.trial import KindResult, Trial
@@ -14,8 +13,15 @@ MOST_CELLS = 4
 """Cells that a finding shows."""
 
 
-def gate_finding(trial: Trial, check: str, needed: float) -> str:
-    """The kind that speaks most against the law of a check, with its worst cells."""
+def gate_finding(trial: Trial, check: str, needed: float, alpha: float | None = None) -> str:
+    """The kind that speaks most against the law of a check, with its worst cells.
+
+    Parameters
+    ----------
+    needed : log e-value that refutes.
+    alpha : probability that the bounds of the total variation are wrong, for each kind of the trial; without
+        it none are given.
+    """
     pairs = [
         (result.log_es[check], kind, result)
         for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True)
@@ -26,8 +32,8 @@ def gate_finding(trial: Trial, check: str, needed: float) -> str:
     measure = result.measures.measures[check]
     counts, law = result.measures.counts(check, result.seen), measure.law
     text = (
-        f"Rows {_named(kind)} of scenario {trial.scenario.name!r}: log10 e = {_log10(log_e)} "
-        f"({needed / math.log(10):.1f} refutes), {int(counts.sum())} counted"
+        f"Rows {_named(kind)} of scenario {trial.scenario.name!r}: log10 e = {log10_of(log_e)} "
+        f"({log10_of(needed)} refutes), {int(counts.sum())} counted"
     )
     lines = [
         f"  {_outcome(check, list(cell))}: {int(counts[cell])} times, but it can't happen"
@@ -36,8 +42,21 @@ def gate_finding(trial: Trial, check: str, needed: float) -> str:
     observed, exact = _possible(counts, law)
     if not observed.any():
         return "\n".join([f"{text}, none of them in a cell that the law allows.", *lines])
-    tv = f"TV {plug_in_tv(observed, exact):.3g} from the exact law where that isn't zero."
-    return "\n".join([f"{text}, {tv}", *lines, *_cells(check, counts, law)][: MOST_CELLS + 1])
+    tv = f"TV {plug_in_tv(observed, exact):.3g} from the exact law where that isn't zero"
+    if alpha is not None:
+        tv += _bounded(observed, exact, alpha / (trial.looks * (trial.looks + 1)))
+    return "\n".join([f"{text}, {tv}.", *lines, *_cells(check, counts, law)][: MOST_CELLS + 1])
+
+
+def _bounded(counts: np.ndarray, law: np.ndarray, alpha: float) -> str:
+    """Bounds of the total variation.
+
+    They hold for counts whose number doesn't depend on what was drawn: at each look, but not at the one at
+    which a trial happened to stop. So look j has the part 1 / (j (j + 1)) of alpha; these parts sum to one.
+    """
+    least, most = tv_bounds(counts, law, alpha)
+    told = f", at least {least:.3g}" if least else ""
+    return f"{told}, at most {most:.3g} (confidence 1 - {alpha:.2g})"
 
 
 def _named(kind: Kind) -> str:
@@ -76,10 +95,6 @@ def _outcome(check: str, place: list[int]) -> str:
         return f"last draft {place[0]} accepted, bonus token {place[1]}"
     assert check == DRAFTS
     return f"drafts {place}"
-
-
-def _log10(log_e: float) -> str:
-    return f"{log_e / math.log(10):.1f}" if math.isfinite(log_e) else "infinity"
 
 
 def support_finding(trial: Trial) -> str | None:

@@ -12,15 +12,23 @@ from tokenlaw.stats.ledger import Kind, Ledger, Stake
 from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.scenario import Scenario
+from tokenlaw.stats.together import EVENT, Together
 from tokenlaw.stats.tree_trial import TREE_NAMES
-from tokenlaw.stats.verifier_checks import BY_ID, SEARCHED, TREES, WEIGHTS, WIDE
+from tokenlaw.stats.verifier_checks import (
+    BY_ID,
+    GATES,
+    PREFIXES,
+    SEARCHED,
+    TOGETHER,
+    TREES,
+    WEIGHTS,
+    WIDE,
+)
 
 TRIAL_GATES = (COMPLETED, JOINT, LENGTH, REJECTED, BONUS, DRAFTS)
-GATES = frozenset({*TRIAL_GATES, WIDE, TREES, SEARCHED})
 
-
-SEARCH_NAME = "searched laws"
-"""What stands for a scenario in the search."""
+SEARCH_NAME, WHOLE_RUN = "searched laws", "the whole run"
+"""What stands for a scenario in the search, and for all of them."""
 
 
 class LawBook:
@@ -35,7 +43,8 @@ class LawBook:
 
     Attributes
     ----------
-    tables : kinds of rows of all scenarios whose outcomes are counted one by one.
+    tables, trials : kinds of rows whose outcomes are counted one by one, and how many scenarios they are of.
+    whole : where all scenarios can be seen again; None while it isn't known.
     """
 
     def __init__(
@@ -55,7 +64,11 @@ class LawBook:
             if check in asked
         ]
         self._ledger = Ledger.allot(settings.alpha, stakes) if stakes else None
+        self.whole: Place | None = None
+        for check in GATES & asked & self._earlier.keys():  # what isn't looked at keeps what it has
+            self._look(check, self._before(check))
         self.tables = sum(len(scenario.kinds) for scenario in scenarios if not scenario.wide)
+        self.trials = sum(not scenario.wide for scenario in scenarios)
         self._shares = {check: _shares(check, scenarios) for check in (asked | set(self._watched)) & GATES}
 
     def asks(self, check: str) -> bool:
@@ -68,8 +81,9 @@ class LawBook:
 
     def alpha(self, check: str) -> float:
         """The check's part of alpha; all of it for a check that is decided without chance."""
-        decided = self._ledger is None or check not in WEIGHTS
-        return self._alpha if decided or self._ledger is None else self._ledger.alpha_of(check)
+        if self._ledger is None or check not in {*WEIGHTS, TOGETHER}:
+            return self._alpha
+        return self._ledger.gates_alpha if check == TOGETHER else self._ledger.alpha_of(check)
 
     def needed(self, check: str) -> float:
         """Log e-value from which on the check is refuted."""
@@ -83,8 +97,11 @@ class LawBook:
             return
         log_es = self.outcomes[check].log_es
         log_es[scenario] = log_e
+        self._look(check, self._average(check, log_es) + self._before(check))
+
+    def _look(self, check: str, observed: float) -> None:
         assert self._ledger is not None
-        self._ledger = self._ledger.record(check, self._average(check, log_es) + self._before(check))
+        self._ledger = self._ledger.record(check, observed)
 
     def _average(self, check: str, log_es: Mapping[str, float]) -> float:
         shares = self._shares[check]
@@ -100,7 +117,9 @@ class LawBook:
         return self.needed(check) - self._before(check)
 
     def _before(self, check: str) -> float:
-        """Log e-value of earlier runs."""
+        """Log e-value of earlier runs; 0 for a check that is decided otherwise."""
+        if check not in GATES:
+            return 0.0
         return float(self._earlier.get(check, {}).get("log_e") or 0.0)
 
     def decided(self, scenario: str) -> bool:
@@ -120,7 +139,15 @@ class LawBook:
     def found(self, check: str, weight: float, text: str, place: Place) -> None:
         """Note what speaks against a check, if it is asked at all."""
         if self.asks(check):
-            self.outcomes[check].findings.append(Finding(weight, text, replace(place, check=check)))
+            self.outcomes[check].findings.append(Finding(weight, text, self._seen_at(place, check)))
+
+    def _seen_at(self, place: Place, check: str) -> Place:
+        """The place, with everything that decides about the check there."""
+        asked, alpha = ([*self.outcomes], self._alpha) if check == TOGETHER else ([check], self.alpha(check))
+        return replace(place, check=check, alpha=alpha, asked={one: self._before(one) for one in asked})
+
+    def _gates(self) -> list[str]:
+        return [] if self._ledger is None else [entry.name for entry in self._ledger.gates()]
 
     def tested(self, check: str, p_value: float, text: Callable[[], str], place: Place) -> None:
         """Note one of the p-values of a check, and what it is about if it is small."""
@@ -152,15 +179,55 @@ class LawBook:
     def evidence(self) -> list[Evidence]:
         """The rows of the report; p-values are recorded now, once."""
         for check, outcome in self.outcomes.items():
-            if self._ledger is not None and check in WEIGHTS and check not in GATES and outcome.p_values:
+            if check in WEIGHTS and check not in GATES and outcome.p_values:
                 least = min(1.0, min(outcome.p_values) * len(outcome.p_values))
-                self._ledger = self._ledger.record(check, math.log(least) if least else -math.inf)
+                self._look(check, math.log(least) if least else -math.inf)
         return [self._row(check, outcome) for check, outcome in self.outcomes.items()]
 
     def _row(self, check: str, outcome: LawOutcome) -> Evidence:
+        if check == TOGETHER:
+            return self._together(outcome)
         if self._ledger is None or check not in WEIGHTS:
             return outcome.evidence(None, bool(outcome.findings), self.alpha(check))
         return outcome.evidence(self._ledger.entry(check), self._ledger.refutes(check), self.alpha(check))
+
+    def _together(self, outcome: LawOutcome) -> Evidence:
+        rows = {gate: self._row(gate, self.outcomes[gate]) for gate in self._gates()}
+        gates = {gate: row.verdict for gate, row in rows.items()}
+        if self._ledger is None or not gates:
+            never = f"never happened: {EVENT}"
+            return Evidence(outcome.check, Verdict.NOT_EXERCISED, {EVENT: 0}, message=never)
+        found = Together(self._ledger, gates)
+        place = self.whole if found.verdict() is Verdict.REFUTED else None
+        broken = [row.message for row in rows.values() if row.verdict is Verdict.UNKNOWN]
+        trace = broken[0].partition("\n")[2] if broken and found.verdict() is Verdict.UNKNOWN else ""
+        return Evidence(
+            outcome.check,
+            found.verdict(),
+            {EVENT: found.evidential},
+            outcome.samples,
+            outcome.seconds,
+            f"{found.message()}\n{trace}".rstrip(),
+            None if place is None else self._seen_at(place, TOGETHER).to_data(),
+            {"samples": outcome.samples, **found.statistics()},
+        )
+
+
+def shown_once(rows: list[Evidence]) -> list[Evidence]:
+    """The rows, each traceback in the first that has it; later ones have their first line, and say which."""
+    first: dict[str, str] = {}
+    shown = []
+    for row in rows:
+        line, _, rest = row.message.rstrip().partition("\n")
+        told = row.verdict is Verdict.UNKNOWN and bool(rest)
+        where = first.setdefault(rest, row.check.id) if told else row.check.id
+        shown.append(row if where == row.check.id else replace(row, message=f"{line} (see {where})"))
+    return shown
+
+
+def wide_checks(scenario: Scenario) -> tuple[str, ...]:
+    """Checks of a scenario with too many sequences to count; with several contexts tokens have no one law."""
+    return (WIDE, PREFIXES) if scenario.contexts == 1 else (PREFIXES,)
 
 
 def _shares(check: str, scenarios: list[Scenario]) -> dict[str, float]:
@@ -172,7 +239,8 @@ def _shares(check: str, scenarios: list[Scenario]) -> dict[str, float]:
     chosen = [
         scenario
         for scenario in scenarios
-        if scenario.wide == (check == WIDE) and (scenario.own_drafter or check != DRAFTS)
+        if (check in wide_checks(scenario) if scenario.wide else check not in (WIDE, PREFIXES))
+        and (scenario.own_drafter or check != DRAFTS)
     ]
     total = sum(scenario.share for scenario in chosen)
     return {scenario.name: scenario.share / total for scenario in chosen}

@@ -3,22 +3,31 @@
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
-from tokenlaw.spec.verdicts import Check, Evidence, Verdict
+from tokenlaw.spec.verdicts import SAMPLED, Check, Evidence, Verdict
 from tokenlaw.stats.ledger import Entry, Kind
+from tokenlaw.stats.measures import SUPPORT
 from tokenlaw.stats.places import Place
-from tokenlaw.stats.planner import noncentrality
-
-MISS = 1e-3
-"""Reports say which deviation a run would have missed with this probability."""
+from tokenlaw.stats.power import MISS
+from tokenlaw.stats.verifier_checks import CALLS, PREFIXES, ROWS
 
 MOST_FINDINGS = 3
 
-GATE_FACTOR = 1.6
-"""Samples that a gate needs over those of the planner's chi-square test, for up to 800 cells. Simulated
-on deviations spread over all cells, the worst ones: 1.3 times misses one in a hundred at 600 cells."""
+_OF_A_LAW = ("any law at TV >= {} from the exact one", "kinds of rows")
+
+_OF_PAIRS = ("a share >= {} of rows that begin as copies of others", "comparisons")
+
+_DEVIATIONS = {
+    SUPPORT: ("a mass >= {} on impossible outcomes", "kinds of rows"),
+    PREFIXES: (
+        "any law at TV >= {} from the exact one, of a token and the class of those before it",
+        "scenarios",
+    ),
+    ROWS: _OF_PAIRS,
+    CALLS: _OF_PAIRS,
+}
+"""What the total variation of a check is about, and of what there are several."""
 
 LARGEST_LOG = 1e6
 """Stands for infinity in reports: JSON has none."""
@@ -43,8 +52,11 @@ class LawOutcome:
     p_values : those of all tests of the check.
     findings : what refutes the check, if anything does.
     crashes : tracebacks of the implementation.
-    bounds : for each law that was tested, what its total variation is at most, with all of alpha together.
-    visible : for each law that was tested, the smallest total variation that would have been refuted.
+    bounds : for each law that was tested, what its total variation is at least and at most, with all of alpha
+        together.
+    visible : for each law that was tested, the smallest total variation that would have been refuted; from
+        1 on nothing would have been, and more of the like is as much too little as the square of it.
+    unmeasured : laws that could have been refuted, by tests for whose power there is no figure.
     """
 
     check: Check
@@ -53,8 +65,9 @@ class LawOutcome:
     findings: list[Finding] = field(default_factory=list)
     crashes: list[str] = field(default_factory=list)
     exercised: Counter[str] = field(default_factory=Counter)
-    bounds: list[float] = field(default_factory=list)
+    bounds: list[tuple[float, float]] = field(default_factory=list)
     visible: list[float] = field(default_factory=list)
+    unmeasured: int = 0
     samples: int = 0
     seconds: float = 0.0
 
@@ -70,11 +83,14 @@ class LawOutcome:
         unexercised = [event for event in self.check.exercised_by if not self.exercised[event]]
         statistics = self._statistics(entry, alpha)
         if refuted:
-            verdict, message = Verdict.REFUTED, "\n".join(found.text for found in self._worst())
+            told = [found.text for found in self._worst()] or ["Earlier runs showed enough."]
+            verdict, message = Verdict.REFUTED, "\n".join(told)
         elif self.crashes:
             verdict, message = Verdict.UNKNOWN, self.crashes[0]
         elif unexercised:
             verdict, message = Verdict.NOT_EXERCISED, f"never happened: {', '.join(unexercised)}"
+        elif self.visible and not self._told() and not self.unmeasured:
+            verdict, message = Verdict.NOT_EXERCISED, self._too_few(alpha)
         else:
             verdict, message = Verdict.HOLDS, f"{self._power(alpha)}{self._certificate(alpha)}".strip()
         return Evidence(
@@ -95,6 +111,7 @@ class LawOutcome:
     def _statistics(self, entry: Entry | None, alpha: float) -> dict[str, Any]:
         found: dict[str, Any] = {"samples": self.samples}
         if entry is not None:
+            found["evidence"] = SAMPLED
             observed = None if entry.observed is None else finite(entry.observed)
             found["ledger"] = [
                 {"kind": str(entry.kind), "share": entry.share, "alpha": alpha, "observed": observed}
@@ -105,28 +122,41 @@ class LawOutcome:
         if told:
             found["power"] = {"tv": max(told), "probability": 1 - MISS, "laws": len(told)}
         if self.bounds:
-            found["tv_at_most"] = max(self.bounds)
+            found["tv_at_least"] = max(least for least, _ in self.bounds)
+            found["tv_at_most"] = max(most for _, most in self.bounds)
         return found
 
     def _power(self, alpha: float) -> str:
-        if not self.visible:
-            return ""
         told = self._told()
         if not told:
-            return f"{self.samples} samples promise to refute nothing (alpha {alpha:.2g})."
+            return ""
         rest = len(self.visible) - len(told)
+        what, where = _DEVIATIONS.get(self.check.id, _OF_A_LAW)
         return (
-            f"With {self.samples} samples any law at TV >= {_up(max(told))} from the exact one, in any of "
-            f"{len(told)} kinds of rows, would have been refuted with probability >= {1 - MISS} "
-            f"(alpha {alpha:.2g}); in the best of them from {_up(min(told))} on"
-            + (f". Of {rest} more kinds there were too few samples to promise anything." if rest else ".")
+            f"With {self.samples} samples {what.format(_up(max(told)))}, in any of {len(told)} {where}, "
+            f"would have been refuted with probability >= {1 - MISS} (alpha {alpha:.2g}); in the best of "
+            f"them from {_up(min(told))} on"
+            + (f". Of {rest} more {where} there were too few samples to promise anything." if rest else ".")
+        )
+
+    def _too_few(self, alpha: float) -> str:
+        """Why the check is no evidence, and what would be."""
+        text = f"{self.samples} samples promise to refute nothing (alpha {alpha:.2g})"
+        factor = min(self.visible) ** 2
+        if math.isinf(factor):
+            return f"{text}; more would be needed."
+        what, _ = _DEVIATIONS.get(self.check.id, _OF_A_LAW)
+        return (
+            f"{text}; about {math.ceil(self.samples * factor)} would be needed to refute {what.format(1)} "
+            f"with probability >= {1 - MISS}: a budget {math.ceil(10 * factor) / 10:g} times as large."
         )
 
     def _certificate(self, alpha: float) -> str:
         """How far any law can be off at most, whatever the test said."""
-        if not self.bounds or max(self.bounds) >= 1:
+        most = max((most for _, most in self.bounds), default=1.0)
+        if most >= 1:
             return ""
-        bound = _up(max(self.bounds))
+        bound = _up(most)
         return f" All of them are within TV {bound} of the exact ones (confidence 1 - {alpha:.2g})."
 
     def _told(self) -> list[float]:
@@ -147,25 +177,3 @@ def _up(tv: float) -> str:
 def finite(value: float) -> float:
     """The number, with infinities cut."""
     return max(-LARGEST_LOG, min(LARGEST_LOG, value))
-
-
-@lru_cache(maxsize=1024)
-def _needed(cells: int, log_alpha: float) -> float:
-    return noncentrality(max(cells - 1, 1), math.exp(log_alpha), MISS)
-
-
-def visible_tv(samples: float, cells: int, alpha: float, *, factor: float = GATE_FACTOR) -> float:
-    """Total variation from which on so many samples refute with probability 1 - `MISS`; 1 at most.
-
-    Parameters
-    ----------
-    samples : of the law, on average.
-    cells : of the law.
-    alpha : what an e-value or a p-value of this law alone must reach.
-    factor : how many times the samples of a chi-square test are needed; that of a gate by default.
-    """
-    if samples <= 0:
-        return 1.0
-    # Rounded down so that like laws share one computation.
-    log_alpha = math.floor(10 * math.log(min(alpha, 0.5))) / 10
-    return min(1.0, math.sqrt(factor * _needed(cells, log_alpha) / (4 * samples)))

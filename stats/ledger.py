@@ -7,7 +7,8 @@ dependence between its claims:
 - gates: the weighted average of their e-values is an e-value again, and refutes when it reaches 1 / (the part
   of alpha that all gates have together), at any time (Ville's inequality). A claim whose term of the average
   alone reaches that is the one refuted; this costs no further alpha, as the average refutes then too. It is
-  the same as "e is at least 1 / (the claim's own part of alpha)".
+  the same as "e is at least 1 / (the claim's own part of alpha)". What becomes of the average:
+  `tokenlaw.stats.together`.
 """
 
 import math
@@ -172,10 +173,19 @@ class Ledger:
         """The claims that are refuted one by one."""
         return tuple(entry.name for entry in self.entries if self.refutes(entry.name))
 
+    def gates(self) -> tuple[Entry, ...]:
+        """The claims that are decided by e-values."""
+        return tuple(entry for entry in self.entries if entry.kind is Kind.GATE)
+
+    @property
+    def gates_alpha(self) -> float:
+        """The part of alpha that all gates have together; 0 without any."""
+        return self.alpha * math.fsum(entry.share for entry in self.gates())
+
     @property
     def gates_log_e(self) -> float:
         """Logarithm of the weighted average of all gates' e-values; one not yet looked at counts as e = 1."""
-        gates = [entry for entry in self.entries if entry.kind is Kind.GATE]
+        gates = self.gates()
         if not gates:
             return 0.0
         total = math.fsum(entry.share for entry in gates)
@@ -186,8 +196,7 @@ class Ledger:
     @property
     def gates_refuted(self) -> bool:
         """Whether the gates together refute; possible without any single claim that does."""
-        share = math.fsum(entry.share for entry in self.entries if entry.kind is Kind.GATE)
-        return share > 0 and self.gates_log_e >= -math.log(self.alpha * share)
+        return bool(self.gates()) and self.gates_log_e >= -math.log(self.gates_alpha)
 
     @property
     def refuted(self) -> bool:

@@ -48,31 +48,6 @@ def log_gamma_remainder(x: Shaped) -> Shaped:
     return flat.reshape(x.shape)
 
 
-def log_gamma_difference(start: Shaped, steps: Shaped) -> Shaped:
-    """``lnΓ(start + steps) - lnΓ(start) - steps ln(start)``.
-
-    For whole steps this is the sum of ``ln(1 + k / start)`` over k below the number of steps.
-
-    Parameters
-    ----------
-    start : above 0 and finite.
-    steps : at least 0 and finite; up to 1e12 is tested.
-
-    Returns
-    -------
-    Difference, to an absolute error of a few roundings of the number of steps and of the result.
-
-    Examples
-    --------
-    >>> log_gamma_difference(np.array([1.0]), np.array([4.0])).round(6), round(math.log(24), 6)
-    (array([3.178054]), 3.178054)
-    """
-    end = start + steps
-    leading = end * np.log1p(steps / start) - steps
-    difference: Shaped = leading + log_gamma_remainder(end) - log_gamma_remainder(start)
-    return difference
-
-
 def _series(x: Shaped) -> Shaped:
     """Stirling's series, for large x; meaningless but harmless for small x."""
     inverse = 1 / np.maximum(x, 1.0)

@@ -1,18 +1,28 @@
-"""Rows and calls that should be independent: how often neighbours emit the same first token.
+"""Rows and calls that should be independent: how often neighbours emit the same first token, and which pairs.
 
 A row that repeats another one's random numbers repeats its token more often than chance; the exact law of the
-first token says how often chance would do it.
+first token says how often chance would do it. Other dependence, such as numbers that are shifted from row to
+row, shows in the table of pairs. (Tokens of one row depend on each other; their law is the joint law.)
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from jaxtyping import Int64
+from scipy import special
 from torch import Tensor
 
-from tokenlaw.stats.dependence import EqualNeighbours, equal_neighbours, match_probability
+from tokenlaw.stats.dependence import (
+    EqualNeighbours,
+    equal_mass_buckets,
+    equal_neighbours,
+    independence_log_e,
+    match_probability,
+)
 from tokenlaw.stats.driver import Driver, Step
+from tokenlaw.stats.e_values import average_log_e, product_log_e
 from tokenlaw.stats.scenario import Tables
 
 DISTANCES = (1, 2, 8, 64)
@@ -25,12 +35,68 @@ CALLS, CALL_ROWS = 32, 128
 """Calls that are compared with each other, and their rows where the budget allows it."""
 
 
+BUCKETS = 8
+"""First tokens are put into so many buckets of about equal mass for the table of pairs, or fewer."""
+
+SURPRISE = 3.0
+"""E-values of tables of pairs are worked out only where these are off by so many standard deviations, as they
+cost a millisecond each. What isn't worked out has the p-value 1, which is always legal."""
+
+TESTS = 2
+"""Of each comparison: equal tokens, and the table of pairs."""
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """Pairs at one distance, or across calls."""
+    """Pairs at one distance, or across calls: equal tokens, and a log e-value against independence."""
 
     what: str
     result: EqualNeighbours
+    log_e: float
+
+
+class _PairTables:
+    """Counts pairs of first tokens in buckets, for some comparisons and each kind of rows.
+
+    Tokens that their kind makes impossible don't count: that is no matter of independence.
+    """
+
+    def __init__(self, tables: Tables, comparisons: int) -> None:
+        laws = _first_laws(tables)
+        groups = [equal_mass_buckets(law, min(BUCKETS, int(np.count_nonzero(law)))) for law in laws]
+        self._laws = [group.law[group.law > 0] for group in groups]
+        self._labels = torch.from_numpy(np.stack([group.labels for group in groups]))
+        self._labels = self._labels.to(tables.target.device)
+        self._width = 1 + int(self._labels.max())
+        size = (comparisons, len(laws) * self._width**2)
+        self._counts = torch.zeros(size, dtype=torch.int64, device=tables.target.device)
+
+    def add(self, comparison: int, kinds: Tensor, first: Tensor, second: Tensor) -> None:
+        """Count pairs, each of one kind."""
+        one, other = self._labels[kinds, first], self._labels[kinds, second]
+        cells = (kinds * self._width + one) * self._width + other
+        self._counts[comparison] += torch.bincount(cells, minlength=self._counts.shape[1])
+
+    def log_e(self, comparison: int) -> float:
+        """Over all kinds: half average, half product, as their rows are independent; 0 without a surprise."""
+        counts = self._counts[comparison].reshape(len(self._laws), self._width, self._width).cpu().numpy()
+        if _surprise(counts) < SURPRISE:
+            return 0.0
+        log_es = [
+            independence_log_e(seen[: len(law), : len(law)], law, law)
+            for law, seen in zip(self._laws, counts, strict=True)
+        ]
+        average = average_log_e(log_es, [1 / len(log_es)] * len(log_es))
+        return average_log_e([average, product_log_e(log_es)], [0.5, 0.5])
+
+
+def _surprise(counts: Int64[np.ndarray, "kinds first second"]) -> float:
+    """Roughly how many standard deviations the tables are from independence in all; not for a verdict."""
+    first, second = counts.sum(2), counts.sum(1)
+    expected = first[:, :, None] * second[:, None, :] / np.maximum(first.sum(1), 1)[:, None, None]
+    degrees = ((first > 0).sum(1) - 1).clip(0) @ ((second > 0).sum(1) - 1).clip(0)
+    ratio = 2 * float(special.rel_entr(counts, expected).sum())
+    return (ratio - degrees) / math.sqrt(2 * degrees) if degrees else 0.0
 
 
 class Neighbours:
@@ -41,6 +107,7 @@ class Neighbours:
         size = (len(DISTANCES), 2, len(tables.lengths))
         self._counts = torch.zeros(size, dtype=torch.int64, device=tables.target.device)
         self._rows = 0
+        self._pairs = _PairTables(tables, len(DISTANCES))
 
     def add(self, step: Step) -> None:
         """Count the pairs of one call: rows i and i + d of consecutive groups of 2 d rows."""
@@ -56,14 +123,20 @@ class Neighbours:
             counts = torch.bincount(cells, minlength=3 * groups).reshape(3, groups)
             self._counts[index, 0] += counts[1] + counts[2]
             self._counts[index, 1] += counts[2]
+            alike = kinds == others
+            self._pairs.add(index, kinds[alike], tokens[alike], other_tokens[alike])
 
     def comparisons(self) -> list[Comparison]:
         """One for each distance at which there were pairs."""
         counts = self._counts.cpu().numpy()
         chances = chance_of_equals(self._tables)
         return [
-            Comparison(f"rows {distance} apart", equal_neighbours(int(equal.sum()), pairs, chances))
-            for distance, (pairs, equal) in zip(DISTANCES, counts, strict=True)
+            Comparison(
+                f"rows {distance} apart",
+                equal_neighbours(int(equal.sum()), pairs, chances),
+                self._pairs.log_e(index),
+            )
+            for index, (distance, (pairs, equal)) in enumerate(zip(DISTANCES, counts, strict=True))
             if pairs.any()
         ]
 
@@ -79,8 +152,12 @@ def _paired(
 
 def chance_of_equals(tables: Tables) -> np.ndarray:
     """For each kind the probability that two independent rows begin with the same token."""
-    first = tables.target[:, 0, 0].cpu().numpy()
-    return np.array([match_probability(law, law) for law in first])
+    return np.array([match_probability(law, law) for law in _first_laws(tables)])
+
+
+def _first_laws(tables: Tables) -> list[np.ndarray]:
+    """The law of the first token of each kind."""
+    return list(tables.target[:, 0, 0].cpu().numpy())
 
 
 def compare_calls(driver: Driver, tables: Tables, rows: int = CALL_ROWS) -> Comparison:
@@ -96,4 +173,6 @@ def compare_calls(driver: Driver, tables: Tables, rows: int = CALL_ROWS) -> Comp
     tokens = torch.stack(first).reshape(CALLS // 2, 2, rows)
     equal = int((tokens[:, 0] == tokens[:, 1]).sum())
     pairs = np.bincount(kinds.cpu().numpy(), minlength=len(tables.lengths)) * (CALLS // 2)
-    return Comparison("calls", equal_neighbours(equal, pairs, chance_of_equals(tables)))
+    table = _PairTables(tables, 1)
+    table.add(0, kinds.repeat(CALLS // 2), tokens[:, 0].flatten(), tokens[:, 1].flatten())
+    return Comparison("calls", equal_neighbours(equal, pairs, chance_of_equals(tables)), table.log_e(0))

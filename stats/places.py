@@ -1,7 +1,8 @@
 """Where something was seen: plain data in a counterexample, from which it can be run again."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tokenlaw.spec.contracts import VERIFIER
@@ -14,16 +15,19 @@ SCHEMA = "tokenlaw.law/1"
 
 @dataclass(frozen=True)
 class Place:
-    """A scenario of a run.
+    """A scenario of a run, or all of them.
 
     Attributes
     ----------
-    check : id of the check that was refuted there; empty while nothing was.
     scenario : its name, or that of a tree.
     requests : rows that it got at most.
     seed, claims, tolerance : of the run.
+    alpha : what the checks of ``asked`` share, or all checks where that is empty.
+    check : id of the check that was refuted there; empty while nothing was, then all checks are meant.
     looks : stages of the scenario that were run until then, of those that so many rows give; 0 for the small
         checks, which have no stages.
+    asked : the checks on which the verdict depends, each with the natural logarithm of the e-value that
+        earlier runs brought along, 0 without any.
     """
 
     scenario: str
@@ -31,8 +35,10 @@ class Place:
     seed: int
     claims: str
     tolerance: float = 0.0
+    alpha: float = 1e-9
     check: str = ""
     looks: int = 0
+    asked: Mapping[str, float] = field(default_factory=dict)
 
     def to_data(self) -> dict[str, Any]:
         """Plain JSON data."""
@@ -45,28 +51,48 @@ def place_of(data: Mapping[str, Any]) -> Place:
     Raises
     ------
     CounterexampleError
-        They don't.
+        They don't: the message says which part is wrong, missing or unknown, and what belongs there.
     """
     if data.get("schema") != SCHEMA:
         raise CounterexampleError(f"schema {data.get('schema')!r}, expected {SCHEMA!r}")
-    fields: Mapping[str, tuple[type, ...]] = {
-        "scenario": (str,),
-        "requests": (int,),
-        "seed": (int,),
-        "claims": (str,),
-        "tolerance": (int, float),
-        "check": (str,),
-        "looks": (int,),
-    }
-    for name, kinds in fields.items():
-        if not isinstance(data.get(name), kinds) or isinstance(data.get(name), bool):
-            raise CounterexampleError(f"{name} is {data.get(name)!r}")
-    if data["check"] not in BY_ID:
-        raise CounterexampleError(f"there is no check {data['check']!r}")
-    counts = min(data["requests"], data["looks"]) >= 0
-    if data["claims"] not in CLAIMS or not counts or not 0 <= data["tolerance"] < 1:
+    unknown = sorted(set(data) - {"schema", "contract", *_FIELDS})
+    if unknown:
         raise CounterexampleError(
-            f"claims {data['claims']!r}, requests {data['requests']}, looks {data['looks']}, tolerance "
-            f"{data['tolerance']} don't go together"
+            f"unknown: {', '.join(unknown)}; a counterexample of a law has {', '.join(_FIELDS)}"
         )
-    return Place(**{name: data[name] for name in fields})
+    for name, (fits, expected) in _FIELDS.items():
+        if name not in data:
+            raise CounterexampleError(f"{name} is missing; expected {expected}")
+        if not fits(data[name]):
+            raise CounterexampleError(f"{name} is {data[name]!r}; expected {expected}")
+    if data["check"] and data["check"] not in BY_ID:
+        raise CounterexampleError(f"there is no check {data['check']!r}")
+    return Place(**{name: data[name] for name in _FIELDS})
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _is_evidence(value: object) -> bool:
+    return isinstance(value, dict) and all(
+        check in BY_ID and _is_number(log_e) for check, log_e in value.items()
+    )
+
+
+_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "scenario": (lambda value: isinstance(value, str), "the name of a scenario"),
+    "requests": (lambda value: _is_whole(value) and value >= 0, "a number of rows"),
+    "seed": (_is_whole, "a whole number"),
+    "claims": (lambda value: value in CLAIMS, f"one of {', '.join(CLAIMS)}"),
+    "tolerance": (lambda value: _is_number(value) and 0 <= value < 1, "0 or a number below 1"),
+    "alpha": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1"),
+    "check": (lambda value: isinstance(value, str), "the id of a check, or an empty text for all of them"),
+    "looks": (lambda value: _is_whole(value) and value >= 0, "a number of stages"),
+    "asked": (_is_evidence, "check ids, each with the logarithm of an e-value"),
+}
+"""What each part must be, and how to say so."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import optimize, signal, special, stats
+from scipy import optimize, special
 
 _DEVIATIONS, _MARGIN = 9.0, 60.0
 """A binomial is cut at this many standard deviations and a margin: what lies outside is below ``_CUT``."""
@@ -73,11 +73,20 @@ def _tilted(probabilities: Vector, tilt: float) -> Vector:
 
 
 def _binomial(trials: int, probability: float) -> tuple[int, Vector]:
-    """First value and probabilities of a binomial, cut where next to nothing lies."""
+    """First value and probabilities of a binomial, cut where next to nothing lies.
+
+    Each is the one before it times their quotient, from the likeliest value on to both sides.
+    """
     mean = trials * probability
     reach = _DEVIATIONS * math.sqrt(mean * (1 - probability)) + _MARGIN
     first, last = max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach))
-    return first, np.asarray(stats.binom.pmf(np.arange(first, last + 1), trials, probability))
+    values = np.arange(first, last + 1)
+    odds = probability / (1 - probability) if probability < 1 else math.inf  # a tilt may round to one
+    quotients = (trials - values[:-1]) / values[1:] * odds
+    likeliest = np.count_nonzero(quotients >= 1)
+    below = np.cumprod(1 / quotients[:likeliest][::-1])[::-1]
+    weights = np.concatenate([below, [1.0], np.cumprod(quotients[likeliest:])])
+    return first, weights / weights.sum()
 
 
 def _convolve(parts: Sequence[tuple[int, Vector]]) -> tuple[int, Vector]:
@@ -86,4 +95,8 @@ def _convolve(parts: Sequence[tuple[int, Vector]]) -> tuple[int, Vector]:
         return parts[0]
     half = len(parts) // 2
     (first_a, a), (first_b, b) = _convolve(parts[:half]), _convolve(parts[half:])
-    return first_a + first_b, np.asarray(signal.convolve(a, b))
+    length = len(a) + len(b) - 1
+    # scipy.signal has this as well, but takes a second to load.
+    size = 1 << (length - 1).bit_length()
+    joined = np.fft.irfft(np.fft.rfft(a, size) * np.fft.rfft(b, size), size)[:length]
+    return first_a + first_b, np.asarray(joined)

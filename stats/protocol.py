@@ -18,25 +18,41 @@ def check_emitted(emitted: Any, batch: VerifyBatch) -> None:
     Legal: int64 ``[B, K + 1]`` on the device of the batch; tokens in 0 .. V - 1; in every row at least one
     token, at most one more than it has drafts, and nothing but `NO_TOKEN` after the last one.
     """
-    rows, drafts, vocabulary = batch.shape
+    rows, drafts, _ = batch.shape
     _check_tensor(emitted, "verify returned", [rows, drafts + 1], batch.draft_tokens.device)
     if not rows:
         return
+    if not _all_legal(emitted, batch):
+        _raise_first(emitted, batch)
+
+
+def _all_legal(emitted: Tensor, batch: VerifyBatch) -> bool:
+    """Whether there is no fault, in few passes: this is asked after every call."""
+    lowest, largest = emitted.aminmax()
+    there = emitted != NO_TOKEN
+    counts = there.sum(1)
+    positions = torch.arange(there.shape[1], device=there.device)
+    wrong = (there != (positions < counts[:, None])).any() | (counts > batch.num_draft_tokens + 1).any()
+    wrong = wrong | (counts == 0).any() | (lowest < NO_TOKEN) | (largest >= batch.shape[2])
+    return not bool(wrong)
+
+
+def _raise_first(emitted: Tensor, batch: VerifyBatch) -> None:
+    rows, _, vocabulary = batch.shape
     there = emitted != NO_TOKEN
     unknown = (emitted < NO_TOKEN) | (emitted >= vocabulary)
     faults = torch.stack([unknown, _holes(there), ~_allowed(there, batch)])
-    if bool(faults.any()):
-        fault, row, position = faults.nonzero()[0].tolist()
-        found = emitted[row].tolist()
-        reasons = (
-            f"{found[position]} is no token (0 .. {vocabulary - 1}, or {NO_TOKEN} behind the last one)",
-            f"there is a token behind {NO_TOKEN}",
-            _wrong_count(int(there[row].sum()), int(batch.num_draft_tokens[row])),
-        )
-        raise ProtocolError(
-            f"row {row} of {rows}, position {position}: {reasons[fault]}; the row emitted {found} with "
-            f"{int(batch.num_draft_tokens[row])} drafts {batch.draft_tokens[row].tolist()}"
-        )
+    fault, row, position = faults.nonzero()[0].tolist()
+    found = emitted[row].tolist()
+    reasons = (
+        f"{found[position]} is no token (0 .. {vocabulary - 1}, or {NO_TOKEN} behind the last one)",
+        f"there is a token behind {NO_TOKEN}",
+        _wrong_count(int(there[row].sum()), int(batch.num_draft_tokens[row])),
+    )
+    raise ProtocolError(
+        f"row {row} of {rows}, position {position}: {reasons[fault]}; the row emitted {found} with "
+        f"{int(batch.num_draft_tokens[row])} drafts {batch.draft_tokens[row].tolist()}"
+    )
 
 
 def _wrong_count(emitted: int, drafts: int) -> str:

@@ -156,8 +156,15 @@ class Tables:
 
         ``before`` is the token before the position; any at position 0.
         """
-        context = before % self.scenario.contexts if position else torch.zeros_like(before)
-        return kinds * self.scenario.contexts + context
+        first = kinds * self.scenario.contexts
+        if not position or self.scenario.contexts == 1:
+            return first
+        # Few things take as long as a remainder.
+        return first + (before if self._every_token_is_a_context else before % self.scenario.contexts)
+
+    @cached_property
+    def _every_token_is_a_context(self) -> bool:
+        return self.scenario.contexts == self.scenario.vocabulary
 
 
 @dataclass(frozen=True)
@@ -187,9 +194,9 @@ class Inverse:
         self, position: int, rows: Int64[Tensor, " batch"], uniforms: Float64[Tensor, " batch"]
     ) -> Int64[Tensor, " batch"]:
         """One token of each of the rows."""
-        coarse = torch.floor(uniforms * 2.0**40) * 2.0**-40
-        found = torch.searchsorted(self.sums[position], coarse + rows, right=True)
-        return found - rows * self.vocabulary
+        coarse = (uniforms * 2.0**40).floor_().mul_(2.0**-40)
+        found = torch.searchsorted(self.sums[position], coarse.add_(rows), right=True)
+        return found.sub_(rows, alpha=self.vocabulary)
 
 
 def _closed(laws: Float64[Tensor, "rows vocabulary"]) -> Float64[Tensor, "rows vocabulary"]:

@@ -132,6 +132,14 @@ def wide(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
     return Kind("long tail", target, draft, drafts)
 
 
+def many_drafts(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """Half as many contexts as tokens, and a draft of which most is accepted, so that rows get far."""
+    shape = (drafts + 1, vocabulary // 2, vocabulary)
+    target = tables.spread(generator, shape)
+    noise = tables.spread(generator, (drafts, *shape[1:]), 0.6)
+    return Kind("many drafts", target, target[:drafts] + noise, drafts)
+
+
 COMMON: tuple[Make, ...] = (plain, zeros, ties, equal, disjoint, certain, tiny, residual, warm, greedy)
 FILTERS: tuple[Make, ...] = (top_k, top_p, min_p, filters, warm, top_k, filters, greedy, plain)
 CLOSE: tuple[Make, ...] = tuple(near_one(ratio) for ratio in (0.9962, 0.9985, 0.9995, 0.9962))
@@ -207,6 +215,16 @@ def scenarios(
             (wide,),
             vocabulary=4096,
             drafts=1,
+            share=0.02,
+            seed=seed,
+            ragged=False,
+            wide=True,
+        ),
+        make_scenario(
+            "many drafts",
+            (many_drafts,),
+            vocabulary=32,
+            drafts=4,
             share=0.02,
             seed=seed,
             ragged=False,

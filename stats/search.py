@@ -21,7 +21,7 @@ from typing import Any
 
 from tokenlaw.spec.generation_contracts import TEXTBOOK
 from tokenlaw.spec.philox import derived_key
-from tokenlaw.stats.e_values import average_log_e
+from tokenlaw.stats.e_values import average_log_e, log10_of
 from tokenlaw.stats.examiner import ROWS_AT_ONCE, Examiner, Example
 from tokenlaw.stats.findings import gate_finding, support_finding
 from tokenlaw.stats.guarded import CrashError
@@ -63,6 +63,7 @@ class SearchResult:
     examples : pairs of laws that were tried.
     finding : the smallest pair that refutes, its laws and worst outcomes; empty if the search doesn't refute.
     counterexample : plain JSON data of that pair, for `repeat`; None if there is none.
+    visible : for each law that was tried the total variation from which on it would have refuted alone.
     """
 
     log_e: float
@@ -70,6 +71,7 @@ class SearchResult:
     examples: int
     finding: str = ""
     counterexample: Mapping[str, Any] | None = None
+    visible: tuple[float, ...] = ()
 
 
 def search(
@@ -119,11 +121,11 @@ def search(
     # Several examples may refute together where none does so alone.
     found = hunt.smallest or hunt.best
     if found is None or log_e < needed:
-        return SearchResult(log_e, hunt.samples, len(hunt.log_es))
+        return SearchResult(log_e, hunt.samples, len(hunt.log_es), visible=tuple(hunt.visible))
     rows_left = min(found.rows, (spare - hunt.shrinking_rows) * 4 / 5)
     counterexample = {"name": found.name, "claims": claims, "seed": seed, "rows": rows_left}
     counterexample |= found.pair.to_data()
-    again = f"log10 e = {found.log_e / math.log(10):.1f} ({hunt.threshold / math.log(10):.1f} refutes)"
+    again = f"log10 e = {log10_of(found.log_e)} ({log10_of(hunt.threshold)} refutes)"
     try:
         if rows_left >= LEAST_ROWS:
             trial = repeat(verifier, counterexample, device=device, alive=alive, rows_at_once=rows_at_once)
@@ -168,6 +170,7 @@ class _Hunt:
     shrinking: float
     refused: frozenset[str]
     log_es: list[float] = field(default_factory=list)
+    visible: list[float] = field(default_factory=list)
     samples: int = 0
     best: Example | None = None
     smallest: Example | None = None
@@ -197,6 +200,7 @@ class _Hunt:
         """An example of the search itself."""
         example = self.examiner.examine(pair.without(self.refused), self.rows)
         self.log_es.append(example.log_e)
+        self.visible += example.visible(self.threshold)
         self.samples += example.samples
         if example.log_e >= self.threshold:
             self.smallest = example

@@ -28,11 +28,10 @@ class JointTally:
         self._scenario, self._seed = scenario, seed
         self._base = scenario.vocabulary + 1
         device = tables.target.device
-        powers = [self._base**place for place in range(scenario.drafts, -1, -1)]
-        self._powers = torch.tensor(powers, device=device)
         cells = self._base ** (scenario.drafts + 1)
+        self._shift = (cells - 1) // scenario.vocabulary  # no token counts as 0, token 0 as 1
         self._outcomes = torch.zeros(len(scenario.kinds) * cells, dtype=torch.int64, device=device)
-        pairs = len(scenario.kinds) * scenario.drafts * scenario.vocabulary**2
+        pairs = len(scenario.kinds) * scenario.drafts * scenario.vocabulary**2 + 1  # the last: none
         self._pairs = torch.zeros(pairs, dtype=torch.int64, device=device)
         self._drafts = torch.zeros(
             len(scenario.kinds) * scenario.vocabulary**scenario.drafts if scenario.own_drafter else 0,
@@ -42,9 +41,10 @@ class JointTally:
 
     def add(self, step: Step) -> None:
         """Count the rows of one call."""
-        shifted = step.emitted + 1
-        cells = step.kinds * self._base ** (self._scenario.drafts + 1) + (shifted * self._powers).sum(-1)
-        self._outcomes += torch.bincount(cells, minlength=len(self._outcomes))
+        cells = step.kinds
+        for column in step.emitted.unbind(1):
+            cells = column.add(cells, alpha=self._base)
+        self._outcomes += torch.bincount(cells + self._shift, minlength=len(self._outcomes))
         if self._scenario.drafts:
             self._add_pairs(step)
         if self._scenario.own_drafter:
@@ -52,13 +52,12 @@ class JointTally:
 
     def _add_pairs(self, step: Step) -> None:
         last = (step.emitted >= 0).sum(-1) - 1
-        rejected = last < step.batch.num_draft_tokens
         place = last.clamp(max=self._scenario.drafts - 1)[:, None]
-        draft = step.batch.draft_tokens.gather(1, place)[:, 0]
-        token = step.emitted.gather(1, place)[:, 0]
-        size = self._scenario.vocabulary
-        cells = ((step.kinds * self._scenario.drafts + place[:, 0]) * size + draft) * size + token
-        self._pairs += torch.bincount(cells[rejected], minlength=len(self._pairs))
+        cells = place[:, 0].add(step.kinds, alpha=self._scenario.drafts)
+        for tokens in (step.batch.draft_tokens, step.emitted):
+            cells = tokens.gather(1, place)[:, 0].add(cells, alpha=self._scenario.vocabulary)
+        cells = cells.where(last < step.batch.num_draft_tokens, len(self._pairs) - 1)
+        self._pairs += torch.bincount(cells, minlength=len(self._pairs))
 
     def _add_drafts(self, step: Step) -> None:
         cells = step.kinds
@@ -74,7 +73,7 @@ class JointTally:
     def pairs(self) -> Counts:
         """Counts ``[kinds, K, V, V]`` of rejected draft and recovered token by position."""
         size = self._scenario.vocabulary
-        return self._pairs.cpu().numpy().copy().reshape(-1, max(self._scenario.drafts, 1), size, size)
+        return self._pairs[:-1].cpu().numpy().copy().reshape(-1, max(self._scenario.drafts, 1), size, size)
 
     def drafts(self) -> Counts:
         """Counts ``[kinds] + [V] * K`` of what the implementation's own drafter drew; empty without one."""

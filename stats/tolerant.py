@@ -2,7 +2,8 @@
 
 For implementations whose arithmetic is part of their law (bf16 logits, 24-bit uniform numbers) the hypothesis
 is not "q equals p" but "TV(q, p) is at most the tolerance", where TV(q, p) is half the sum of abs(q_i - p_i).
-Two tests of it, each at half of alpha, since each is up to a hundred times better than the other somewhere:
+Two tests of it, each with its own part of alpha, since each is up to a hundred times better than the other
+somewhere:
 
 - `tolerant_log_e`, by universal inference (Wasserman, Ramdas and Balakrishnan, PNAS 117, 2020): the
   likelihood of the gate's mixture over the largest likelihood that a law within the tolerance can have.
@@ -14,7 +15,6 @@ Two tests of it, each at half of alpha, since each is up to a hundred times bett
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,75 +28,6 @@ from tokenlaw.stats.counts import (
 )
 from tokenlaw.stats.gates import DirichletGate, GammaPoissonGate
 from tokenlaw.stats.likeliest_law import distance, likeliest_law
-
-
-@dataclass(frozen=True)
-class TolerantResult:
-    """What the tolerant test says after one look.
-
-    Attributes
-    ----------
-    tolerance, alpha : as given; each of the two tests has half of alpha.
-    distance : total variation between the observed frequencies and the law, 0 without draws.
-    log_e : logarithm of the e-value of universal inference.
-    log_p : logarithm of McDiarmid's p-value, None at a look at which it may not be computed.
-    """
-
-    tolerance: float
-    alpha: float
-    distance: float
-    log_e: float
-    log_p: float | None
-
-    @property
-    def refuted(self) -> bool:
-        """Whether either test refutes that the law is within the tolerance."""
-        needed = math.log(2 / self.alpha)
-        return self.log_e >= needed or (self.log_p is not None and self.log_p <= -needed)
-
-
-def tolerant_test(
-    counts: Counts,
-    law: Law,
-    tolerance: float,
-    alpha: float,
-    *,
-    planned_end: bool,
-    expected_total: float | None = None,
-) -> TolerantResult:
-    """Both tests of "the total variation to the law is at most the tolerance".
-
-    The probability that any look refutes a law within the tolerance is at most alpha, for any number of looks
-    of which at most one, chosen before the first draw, is the planned end.
-
-    Parameters
-    ----------
-    counts : of each cell, cumulative.
-    law : the exact law; may give cells the probability zero.
-    tolerance, alpha : above 0 and below 1.
-    planned_end : whether this look, by its number of draws or of chunks, was fixed before the first draw. A
-        look at which sampling stopped because of what was seen is not.
-    expected_total : for chunks of Poisson sizes, the sum of the means of these sizes; None for draws whose
-        number was not drawn at random.
-
-    Raises
-    ------
-    ValueError
-        As `tolerant_log_e`, or alpha out of range.
-
-    Examples
-    --------
-    >>> law, counts = np.array([0.5, 0.3, 0.2]), np.array([5200, 2900, 1900])
-    >>> tolerant_test(counts, law, 0.02, 1e-6, planned_end=True).refuted
-    False
-    >>> tolerant_test(10_000 * counts, law, 0.01, 1e-6, planned_end=True).refuted
-    True
-    """
-    check_inside_unit(alpha, "alpha")
-    log_e = tolerant_log_e(counts, law, tolerance, expected_total=expected_total)
-    log_p = mcdiarmid_log_p(counts, law, tolerance) if planned_end else None
-    observed = distance(*check_counts_and_law(counts, law))
-    return TolerantResult(tolerance, alpha, observed, log_e, log_p)
 
 
 def tolerant_log_e(

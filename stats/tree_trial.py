@@ -16,7 +16,7 @@ from tokenlaw.spec.generation_contracts import TreeBatch
 from tokenlaw.spec.philox import derived_key, uniforms
 from tokenlaw.stats.chain_laws import completed
 from tokenlaw.stats.driver import LARGEST_SEED
-from tokenlaw.stats.e_values import average_log_e
+from tokenlaw.stats.e_values import average_log_e, log10_of
 from tokenlaw.stats.measures import PoissonMeasure
 from tokenlaw.stats.protocol import check_tree
 from tokenlaw.stats.scenario import Tables
@@ -114,7 +114,7 @@ class TreeTrial:
         worst = int(np.argmax(log_es))
         kind = self._tables.scenario.kinds[worst].name
         text = (
-            f"Tree of {self.name}, rows of kind {kind!r}: log10 e = {log_es[worst] / np.log(10):.1f} after "
+            f"Tree of {self.name}, rows of kind {kind!r}: log10 e = {log10_of(log_es[worst])} after "
             f"{size} rows."
         )
         average = average_log_e(log_es, [1 / len(log_es)] * len(log_es))

@@ -112,6 +112,11 @@ class Trial:
         self._stage = 0
         self.samples, self.expected = 0, 0.0
 
+    @property
+    def looks(self) -> int:
+        """How many stages were run."""
+        return self._stage
+
     def run_stage(
         self, mean: float, rows: int, alive: Callable[[], None], *, last: bool = True, most: int | None = None
     ) -> bool:

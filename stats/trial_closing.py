@@ -1,28 +1,28 @@
 """What is asked once of a scenario, when it has run: power, support, chi-square, neighbours."""
 
 import math
-from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
-from scipy import stats as distributions
+from scipy import special
 
 from tokenlaw.stats.chain_laws import completed
 from tokenlaw.stats.chi_square import SAFETY_FACTOR, chi_square
-from tokenlaw.stats.distances import tv_upper_bound
-from tokenlaw.stats.e_values import average_log_e
+from tokenlaw.stats.conditional_gate import PARTS
+from tokenlaw.stats.distances import tv_bounds
+from tokenlaw.stats.e_values import average_log_e, log10_of
 from tokenlaw.stats.findings import doubtful_finding, gate_finding, support_finding
-from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook
-from tokenlaw.stats.law_outcome import MISS, visible_tv
+from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook, wide_checks
 from tokenlaw.stats.measures import SUPPORT
-from tokenlaw.stats.neighbours import Comparison
+from tokenlaw.stats.neighbours import DISTANCES, TESTS, Comparison
 from tokenlaw.stats.places import Place
+from tokenlaw.stats.power import MISS, visible_copies, visible_mass, visible_tv
 from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.search import SearchResult
-from tokenlaw.stats.tolerant import mcdiarmid_log_p, mcdiarmid_threshold
+from tokenlaw.stats.tolerant import mcdiarmid_log_p, mcdiarmid_threshold, tolerant_log_e
 from tokenlaw.stats.tree_trial import TreeResult
 from tokenlaw.stats.trial import KindResult, Trial
-from tokenlaw.stats.verifier_checks import CHI_SQUARE, ROWS, SEARCHED, TREES, WIDE
+from tokenlaw.stats.verifier_checks import CALLS, CHI_SQUARE, PREFIXES, ROWS, SEARCHED, TREES, WIDE
 from tokenlaw.stats.wide_trial import WideTrial
 
 TRIAL_CHECKS = (*TRIAL_GATES, SUPPORT, CHI_SQUARE, ROWS)
@@ -49,21 +49,52 @@ def close(trial: Trial, book: LawBook, place: Place, *, stopped: bool) -> None:
 
 
 def compared(check: str, comparison: Comparison, book: LawBook, place: Place) -> None:
-    """Write down how often neighbours were equal."""
+    """Write down how often neighbours were equal, and whether the pairs of their tokens look independent."""
     result = comparison.result
     text = (
         f"Scenario {place.scenario!r}, {comparison.what}: {result.observed} of {result.pairs} pairs of one "
         f"kind began with the same token, expected {result.expected:.1f} (p = {result.p_value:.1e})."
     )
     book.tested(check, result.p_value, lambda: text, place)
+    dependent = (
+        f"Scenario {place.scenario!r}, {comparison.what}: the first tokens of pairs of one kind, of which "
+        f"{result.pairs} were counted, depend on each other: log10 e = {log10_of(comparison.log_e)}."
+    )
+    # An e-value is a p-value turned over (Markov's inequality).
+    book.tested(check, math.exp(-max(comparison.log_e, 0.0)), lambda: dependent, place)
+    tests = TESTS * (1 if check == CALLS else len(DISTANCES) * book.trials)
+    book.outcomes[check].visible.append(visible_copies(result, book.alpha(check) / tests))
 
 
-def close_wide(trial: WideTrial, book: LawBook, place: Place, events: Mapping[str, int]) -> None:
-    """Write into the book what a wide vocabulary showed."""
+def close_wide(trial: WideTrial, book: LawBook, place: Place) -> None:
+    """Write into the book what a scenario with too many sequences to count showed."""
+    book.exercise(trial.events())
+    if WIDE in wide_checks(trial.scenario) and book.asks(WIDE):
+        _close_single_tokens(trial, book, place)
+    if book.asks(PREFIXES):
+        _close_prefixes(trial, book, place)
+
+
+def _close_prefixes(trial: WideTrial, book: LawBook, place: Place) -> None:
+    outcome, prefixes = book.outcomes[PREFIXES], trial.prefixes
+    share, log_e = book.share(PREFIXES, place.scenario), prefixes.log_e()
+    outcome.samples += trial.samples
+    book.record(PREFIXES, place.scenario, log_e)
+    alpha = math.exp(-book.missing(PREFIXES)) * share / PARTS
+    outcome.visible.append(visible_tv(prefixes.tokens(), prefixes.cells(), alpha))
+    weight = log_e + math.log(share)
+    if weight >= book.missing(PREFIXES) - book.needed(PREFIXES) / 2:
+        text = (
+            f"Scenario {place.scenario!r}, tokens by classes of prefixes: log10 e = {log10_of(log_e)} after "
+            f"{trial.samples} rows.\n{prefixes.finding()}"
+        )
+        book.found(PREFIXES, weight, text, place)
+
+
+def _close_single_tokens(trial: WideTrial, book: LawBook, place: Place) -> None:
     outcome, log_es = book.outcomes[WIDE], trial.log_es()
     weights = [1 / len(log_es)] * len(log_es)
     outcome.samples += trial.samples
-    book.exercise(events)
     book.record(WIDE, place.scenario, average_log_e(list(log_es.values()), weights))
     alpha = math.exp(-book.missing(WIDE)) * book.share(WIDE, place.scenario) * weights[0]
     outcome.visible.append(visible_tv(trial.expected, trial.cells, alpha))
@@ -88,6 +119,7 @@ def close_tree(result: TreeResult, book: LawBook, place: Place) -> None:
 def close_search(result: SearchResult, book: LawBook, place: Place) -> None:
     """Write into the book what the search showed."""
     book.outcomes[SEARCHED].samples += result.samples
+    book.outcomes[SEARCHED].visible += result.visible
     book.exercise({"searched tables": result.examples})
     book.record(SEARCHED, SEARCH_NAME, result.log_e)
     if result.finding:
@@ -102,13 +134,25 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
     cells = max(result.measures.measures[check].cells for result in asked)
     # A kind is one of many in the average over kinds, half of the scenario's e-value.
     alpha = math.exp(-book.missing(check)) * share / (2 * len(asked))
-    if not trial.tolerance:
-        for result in asked:
-            samples = result.measures.measures[check].samples(trial.expected / len(trial.kinds))
+    for result in asked:
+        measure = result.measures.measures[check]
+        samples = measure.samples(trial.expected / len(trial.kinds))
+        if not trial.tolerance:
             outcome.visible.append(visible_tv(samples, cells, alpha))
-    weight = outcome.log_es[name] + math.log(share)
+        elif _extreme_log_e(measure.law.ravel(), samples, trial.tolerance) >= -math.log(alpha):
+            outcome.unmeasured += 1
+        else:
+            outcome.visible.append(math.inf)
+    weight, alone = outcome.log_es[name] + math.log(share), book.alpha(check) * share / len(asked)
     if weight >= book.missing(check) - book.needed(check) / 2:
-        book.found(check, weight, gate_finding(trial, check, book.needed(check)), place)
+        book.found(check, weight, gate_finding(trial, check, book.needed(check), alone), place)
+
+
+def _extreme_log_e(law: np.ndarray, samples: float, tolerance: float) -> float:
+    """Log e-value of the tolerant test, were all samples of the least probable outcome: none says more."""
+    counts = np.zeros(law.shape, dtype=np.int64)
+    counts[np.argmin(law)] = round(samples)
+    return tolerant_log_e(counts, law / law.sum(), tolerance, expected_total=samples)
 
 
 def _close_support(trial: Trial, book: LawBook, place: Place) -> None:
@@ -118,8 +162,9 @@ def _close_support(trial: Trial, book: LawBook, place: Place) -> None:
     if impossible is not None:
         book.tested(SUPPORT, 0.0, lambda: impossible, place)
     for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True):
+        outcome.visible.append(visible_mass(trial.expected / len(trial.kinds)))
         count, mean = result.doubtful()
-        p_value = float(distributions.poisson.sf(count - 1, mean)) if count else 1.0
+        p_value = float(special.pdtrc(count - 1, mean)) if count else 1.0
         book.tested(SUPPORT, p_value, partial(doubtful_finding, trial, kind, count, mean), place)
 
 
@@ -143,8 +188,10 @@ def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBoo
             f"chi-square {test.pearson:.1f}, G {test.likelihood_ratio:.1f}, "
             f"{test.degrees_of_freedom} degrees of freedom"
         )
-        book.outcomes[CHI_SQUARE].bounds.append(tv_upper_bound(counts, law, alpha))
-    book.outcomes[CHI_SQUARE].visible.append(min(1.0, visible))
+        least, most = tv_bounds(counts, law, alpha)
+        what += f", TV between {least:.3g} and {most:.3g} (confidence 1 - {alpha:.2g})"
+        book.outcomes[CHI_SQUARE].bounds.append((least, most))
+    book.outcomes[CHI_SQUARE].visible.append(visible)
     text = f"Rows of kind {kind.name!r} of scenario {trial.scenario.name!r}: {what} (p = {p_value:.1e})."
     book.tested(CHI_SQUARE, p_value, lambda: text, place)
 
@@ -153,4 +200,4 @@ def _visible_beyond(counts: np.ndarray, law: np.ndarray, tolerance: float, alpha
     """The total variation that McDiarmid's test refutes with probability 1 - MISS, by the same bound."""
     samples = int(counts.sum())
     threshold = mcdiarmid_threshold(law, tolerance, alpha, samples)
-    return min(1.0, threshold + math.sqrt(math.log(1 / MISS) / (2 * samples)))
+    return threshold + math.sqrt(math.log(1 / MISS) / (2 * samples))

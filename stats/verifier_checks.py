@@ -6,13 +6,16 @@ from tokenlaw.spec.verdicts import Check, Severity
 from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED, SUPPORT
 
 PROTOCOL, REPLAY, ROW_SEEDS, BOUNDARY = "law/protocol", "law/replay", "law/row-seeds", "law/boundary"
-CHI_SQUARE, ROWS, CALLS, WIDE, TREES, SEARCHED = (
+PROVED, PROBED = "law/proved", "law/probed"
+CHI_SQUARE, ROWS, CALLS, WIDE, PREFIXES, TREES, SEARCHED, TOGETHER = (
     "law/chi-square",
     "law/rows",
     "law/calls",
     "law/wide",
+    "law/prefixes",
     "law/trees",
     "law/searched",
+    "law/together",
 )
 
 SMALL_CHECKS = (REPLAY, ROW_SEEDS, BOUNDARY, CALLS)
@@ -31,8 +34,12 @@ CLAIMED_BY = {
     ROWS: _EXACT,
     CALLS: _EXACT,
     WIDE: _EXACT,
+    PREFIXES: _EXACT,
     TREES: _EXACT,
     SEARCHED: _EXACT,
+    TOGETHER: _EXACT,
+    PROVED: _EXACT,
+    PROBED: _EXACT,
     DRAFTS: _ANY,
     JOINT: frozenset({TEXTBOOK, BLOCK}),
     LENGTH: frozenset({TEXTBOOK}),
@@ -42,7 +49,7 @@ CLAIMED_BY = {
 }
 """Which claims of a verifier each check is part of; what isn't claimed can't be refuted."""
 
-TOLERANT = frozenset({PROTOCOL, REPLAY, ROW_SEEDS, COMPLETED, JOINT, CHI_SQUARE})
+TOLERANT = frozenset({PROTOCOL, REPLAY, ROW_SEEDS, COMPLETED, JOINT, CHI_SQUARE, TOGETHER, PROVED})
 """Checks that can be asked with a tolerance."""
 
 WEIGHTS = {
@@ -56,11 +63,16 @@ WEIGHTS = {
     CHI_SQUARE: 2.0,
     ROWS: 1.0,
     CALLS: 1.0,
-    WIDE: 2.0,
+    WIDE: 1.0,
+    PREFIXES: 1.0,
     TREES: 2.0,
     SEARCHED: 2.0,
 }
-"""Parts of alpha, relative to each other; a check that isn't here is decided without chance."""
+"""Parts of alpha, relative to each other. A check that isn't here is decided without chance, or has the part
+that others have together (`TOGETHER`)."""
+
+GATES = frozenset({COMPLETED, JOINT, LENGTH, REJECTED, BONUS, DRAFTS, WIDE, PREFIXES, TREES, SEARCHED})
+"""Checks that are decided by e-values; all others of `WEIGHTS` are by p-values."""
 
 
 def _check(
@@ -93,6 +105,10 @@ _NUMBERS = (
     ROW_SEEDS,
     BOUNDARY,
     TREES,
+    TOGETHER,
+    PREFIXES,
+    PROVED,
+    PROBED,
 )
 
 VERIFIER_CHECKS: tuple[Check, ...] = (
@@ -139,6 +155,11 @@ VERIFIER_CHECKS: tuple[Check, ...] = (
         events=("rows of a wide vocabulary", "rejections of a wide vocabulary"),
     ),
     _check(
+        PREFIXES,
+        "Where sequences are too many to count, each token has its exact law after every class of prefixes.",
+        events=("tokens after hashed prefixes",),
+    ),
+    _check(
         SEARCHED,
         "The claimed law holds under the worst laws that a search finds.",
         events=("searched tables",),
@@ -167,6 +188,22 @@ VERIFIER_CHECKS: tuple[Check, ...] = (
         "With several candidates the completed law is target-only.",
         events=("trees", "second candidates"),
         needs=("trees",),
+    ),
+    _check(
+        TOGETHER,
+        "The laws hold together: small deviations from several of them don't add up.",
+        events=("laws with evidence",),
+    ),
+    _check(
+        PROVED,
+        "In small situations, all paths of the random numbers together give the claimed law.",
+        events=("paths",),
+    ),
+    _check(
+        PROBED,
+        "The thresholds of all decisions, found with numbers that are given, add up to the claimed law.",
+        events=("thresholds", "evaluations"),
+        needs=("uniforms",),
     ),
 )
 """All of them, in the order of a report."""

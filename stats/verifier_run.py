@@ -11,7 +11,7 @@ from tokenlaw.spec.suites import Settings
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.examiner import ROWS_AT_ONCE
 from tokenlaw.stats.guarded import CrashError, Guarded
-from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook
+from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, WHOLE_RUN, LawBook, wide_checks
 from tokenlaw.stats.neighbours import CALLS as CALLS_COMPARED
 from tokenlaw.stats.neighbours import compare_calls
 from tokenlaw.stats.places import Place
@@ -30,8 +30,8 @@ from tokenlaw.stats.verifier_checks import (
     ROW_SEEDS,
     SEARCHED,
     SMALL_CHECKS,
+    TOGETHER,
     TREES,
-    WIDE,
 )
 from tokenlaw.stats.wide_trial import WideTrial
 
@@ -102,6 +102,7 @@ class VerifierRun:
     def run(self, scenarios: list[Scenario]) -> None:
         """Everything that is asked; what crashes in one place, or breaks the protocol, stays there."""
         parts = self._parts(scenarios)
+        self._book.whole = self._at(WHOLE_RUN, self._budget)
         self.small(scenarios[0], int(parts.pop(_SMALL)))
         for scenario in scenarios:
             if scenario.name in parts:
@@ -134,36 +135,40 @@ class VerifierRun:
     @staticmethod
     def _checks_of(scenario: Scenario) -> tuple[str, ...]:
         """Checks for which a scenario is run."""
-        return (WIDE,) if scenario.wide else (*TRIAL_CHECKS, PROTOCOL)
+        return wide_checks(scenario) if scenario.wide else (*TRIAL_CHECKS, PROTOCOL)
 
     def end(self) -> None:
         """Count the rows."""
         self._book.exercise({"rows": self.verifier.answered})
-        if self._book.asks(PROTOCOL):
-            self._book.outcomes[PROTOCOL].samples = self.verifier.answered
+        for check in (PROTOCOL, TOGETHER):
+            if self._book.asks(check):
+                self._book.outcomes[check].samples = self.verifier.answered
         self._progress("laws", self._budget, self._budget)
 
     def scenario(self, scenario: Scenario, requests: int, looks: int | None = None) -> None:
         """One scenario with so many requests at most; given ``looks``, exactly so many of its stages."""
-        self._enter(scenario.name, requests)
+        self._place = self._at(scenario.name, requests, 1 if scenario.wide else len(stages(requests)))
         if scenario.wide:
-            self._guarded(lambda: self._wide(scenario), (WIDE,))
+            self._guarded(lambda: self._wide(scenario), wide_checks(scenario))
         else:
             self._guarded(lambda: self._trial(scenario, looks), TRIAL_CHECKS)
 
     def tree(self, name: str, requests: int) -> None:
         """One tree, by its name, with so many requests at most."""
-        self._enter(name, requests)
+        self._place = self._at(name, requests, 1)
         self._guarded(self._tree, (TREES,))
 
     def search(self, requests: int, *, own_drafter: bool) -> None:
         """The search for the worst laws, with so many requests at most before anything is found."""
-        self._enter(SEARCH_NAME, requests)
+        self._place = self._at(SEARCH_NAME, requests)
         self._guarded(lambda: self._search(own_drafter), (SEARCHED,))
 
-    def _enter(self, scenario: str, requests: int) -> None:
+    def _at(self, scenario: str, requests: int, looks: int = 0) -> Place:
         """Where something is seen from now on."""
-        self._place = Place(scenario, requests, self._seed, self._claims, self._settings.tolerance)
+        settings = self._settings
+        return Place(
+            scenario, requests, self._seed, self._claims, settings.tolerance, settings.alpha, looks=looks
+        )
 
     def _guarded(self, work: Callable[[], None], checks: tuple[str, ...]) -> None:
         """Do work on which these checks depend; what the implementation breaks stays there."""
@@ -185,7 +190,7 @@ class VerifierRun:
 
     def small(self, scenario: Scenario, requests: int) -> None:
         """Checks without statistics, and the comparison of calls, with so many requests at most."""
-        self._enter(scenario.name, requests)
+        self._place = self._at(scenario.name, requests)
         tables = Tables.of(scenario, self._settings.device)
         rows, call_rows = map(self.verifier.at_most, small_rows(requests))
         for check, ask in ((REPLAY, replay), (ROW_SEEDS, row_seeds), (BOUNDARY, boundary)):
@@ -240,21 +245,15 @@ class VerifierRun:
         close(trial, self._book, self._place, stopped=stopped)
 
     def _wide(self, scenario: Scenario) -> None:
-        if not self._book.asks(WIDE):
+        if not any(map(self._book.asks, wide_checks(scenario))):
             return
         device, requests = self._settings.device, self._place.requests
-        self._place = changed(self._place, looks=1)
         trial = WideTrial(self.verifier, scenario, claims=self._claims, seed=self._seed, device=device)
         trial.run(affordable_mean(requests), self.verifier.at_most(WIDE_ROWS), self._alive, requests)
-        events = {
-            "rows of a wide vocabulary": trial.samples,
-            "rejections of a wide vocabulary": trial.rejections(),
-        }
-        close_wide(trial, self._book, self._place, events)
+        close_wide(trial, self._book, self._place)
 
     def _tree(self) -> None:
         name, requests = self._place.scenario, self._place.requests
-        self._place = changed(self._place, looks=1)
         trial = TreeTrial(self.verifier, name, seed=self._seed, device=self._settings.device)
         result = trial.run(
             affordable_mean(requests), self.verifier.at_most(min(max(requests // 2, 1), TREE_ROWS)), requests

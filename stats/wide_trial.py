@@ -1,11 +1,11 @@
-"""A wide vocabulary: too many sequences to count, so tokens are counted by what they are.
+"""A wide vocabulary, or many drafts: too many sequences to count, so tokens are counted by what they are.
 
 Counted are the first token (its law is the target's, whatever exact rule was used) and, for verifiers that
 follow the textbook, the last token by the number of accepted drafts. Faults hide in the tail: the first token
-is also counted in bands of powers of two, and every tail as a whole.
+is also counted in bands of powers of two, and every tail as a whole. These are marginal laws; how tokens
+depend on those before them is counted by classes of prefixes, see `tokenlaw.stats.prefix_tally`.
 """
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,8 +16,9 @@ from jaxtyping import Float64
 from tokenlaw.spec.generation_contracts import TEXTBOOK
 from tokenlaw.stats.chain_laws import ROUNDING, KindLaws
 from tokenlaw.stats.driver import Driver
-from tokenlaw.stats.e_values import average_log_e
+from tokenlaw.stats.e_values import average_log_e, log10_of
 from tokenlaw.stats.measures import PoissonMeasure
+from tokenlaw.stats.prefix_tally import PrefixTally
 from tokenlaw.stats.scenario import Scenario, Tables
 from tokenlaw.stats.tails import cumulative_tails, dyadic_exponents, probability_bands
 from tokenlaw.stats.tally import Counts
@@ -27,7 +28,7 @@ FIRST_TOKEN = "first token"
 
 
 class WideTrial:
-    """Counts a scenario of one kind, whose tables have one context.
+    """Counts a scenario of one kind.
 
     Parameters
     ----------
@@ -37,6 +38,7 @@ class WideTrial:
     ----------
     samples : how many rows were verified.
     expected : mean of the Poisson number of them.
+    prefixes : tokens by the class of those before them.
     """
 
     def __init__(self, verifier: Any, scenario: Scenario, *, claims: str, seed: int, device: str) -> None:
@@ -48,6 +50,7 @@ class WideTrial:
         size = scenario.vocabulary
         self._first = torch.zeros(size, dtype=torch.int64, device=device)
         self._last = torch.zeros((scenario.drafts + 1) * size, dtype=torch.int64, device=device)
+        self.prefixes = PrefixTally(tables, self._laws, claims=claims, seed=seed)
         self.samples, self.expected = 0, 0.0
 
     def run(self, mean: float, rows: int, alive: Callable[[], None], most: int | None = None) -> None:
@@ -62,15 +65,21 @@ class WideTrial:
             last = step.emitted.gather(1, accepted[:, None])[:, 0]
             self._first += torch.bincount(step.emitted[:, 0], minlength=size)
             self._last += torch.bincount(accepted * size + last, minlength=len(self._last))
+            self.prefixes.add(step)
             self.samples += len(step.kinds)
             alive()
 
-    def rejections(self) -> int:
-        """Rows with a rejected draft."""
-        return int(self._last[: self.scenario.drafts * self.scenario.vocabulary].sum())
+    def events(self) -> dict[str, int]:
+        """How often what the laws are about has happened."""
+        rejections = int(self._last[: self.scenario.drafts * self.scenario.vocabulary].sum())
+        found = {"tokens after hashed prefixes": self.prefixes.tokens(first=1)}
+        if self.scenario.contexts == 1:
+            found |= {"rows of a wide vocabulary": self.samples}
+            found |= {"rejections of a wide vocabulary": rejections}
+        return found
 
     def log_es(self) -> dict[str, float]:
-        """Log e-value of every way of counting the samples so far."""
+        """Log e-value of every way of counting single tokens, for tables with one context."""
         law, first = self._first_law(), self._first.cpu().numpy()
         bands = probability_bands(law)
         found = {
@@ -99,8 +108,7 @@ class WideTrial:
         """What speaks most against the law, of `log_es`, and the tail that is farthest from it."""
         what, log_e = max(log_es.items(), key=lambda pair: pair[1])
         text = (
-            f"Scenario {self.scenario.name!r}, {what}: log10 e = {log_e / math.log(10):.1f} "
-            f"after {self.samples} rows."
+            f"Scenario {self.scenario.name!r}, {what}: log10 e = {log10_of(log_e)} after {self.samples} rows."
         )
         for worst in cumulative_tails(self._first.cpu().numpy(), self._first_law())[:1]:
             text += (

@@ -83,7 +83,7 @@ def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say what to do: audit, replay, plan or list (tokenlaw --help)"),
+        ([], "say what to do: audit, prove, replay, plan or list (tokenlaw --help)"),
         (["audti"], "No such command 'audti'"),
         (["audit"], "Missing argument"),
         (["audit", "reference", "--bogus"], "No such option: --bogus"),
@@ -94,7 +94,17 @@ def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixtu
         (["audit", "reference", "--junit", "."], "--junit .: is a folder; name a file"),
         (["audit", "reference", "--json", "r", "--junit", "./r"], "both name r; name two files"),
         (["audit", "reference", "--json", "/dev/absent/r"], "can't be written"),
-        (["audit", "reference", "--counterexamples", "/dev/null/x"], "/dev/null is not a folder"),
+        (["audit", "reference", "--counterexamples", "/dev/null/x"], "can't be made: Not a directory"),
+        (["audit", "reference", "--json", "a/b", "--counterexamples", "."], "a/b: can't be written"),
+        (
+            ["audit", "reference", "--json", "a", "--counterexamples", "a/b"],
+            "--json a: a folder of that name",
+        ),
+        (
+            ["audit", "reference", "--junit", "a", "--counterexamples", "a"],
+            "--junit a: a folder of that name",
+        ),
+        (["audit", "reference", "--counterexamples", "a" * 300], "can't be made: File name too long"),
         (["replay", "trace.json"], "Missing option '--target'"),
         (["replay", "absent.json", "--target", "reference"], "absent.json: can't be read: No such file"),
     ],
@@ -109,6 +119,36 @@ def test_bad_use_is_one_line_and_status_3(
     assert message in output.err
     assert output.err.count("\n") == 1
     assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs /proc")
+@pytest.mark.parametrize(
+    ("option", "place", "message"),
+    [
+        ("--counterexamples", "/proc/x/y", "can't be made: No such file or directory; name another folder"),
+        ("--counterexamples", "/proc/self", "can't be written: No such file or directory"),
+        ("--json", "/proc/x.json", "can't be written: no such stream"),
+        ("--junit", "/proc/version", "can't be written: "),
+    ],
+)
+def test_places_that_only_seem_to_be_writable_are_bad_use(
+    option: str, place: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whoever runs this, root too."""
+    assert main(["audit", "reference", option, place]) == 3
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith(f"tokenlaw: {option} {place}: {message}")
+    assert output.err.count("\n") == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_disk_that_is_full_in_the_end_hides_no_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "fake_targets:Manager", "--json", "/dev/full", "--junit", "r.xml"]) == 3
+    output = capsys.readouterr()
+    assert "fake_targets:Manager" in output.out
+    assert output.err == "tokenlaw: --json /dev/full: couldn't be written: No space left on device\n"
+    assert Path("r.xml").exists()
 
 
 def test_bad_use_that_the_child_finds_writes_no_report(capsys: pytest.CaptureFixture[str]) -> None:

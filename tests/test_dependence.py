@@ -1,13 +1,18 @@
 """Equal neighbours are counted against their exact law; tables of pairs see the rest."""
 
+import math
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tokenlaw.stats.chi_square import chi_square
-from tokenlaw.stats.dependence import equal_mass_buckets, equal_neighbours, match_probability, pair_table
+from tokenlaw.stats.dependence import (
+    equal_mass_buckets,
+    equal_neighbours,
+    independence_log_e,
+    match_probability,
+)
 from tokenlaw.stats.poisson_binomial import upper_tail_of_sum
 
 
@@ -26,7 +31,12 @@ def convolved(trials: list[int], probabilities: list[float]) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("trials", "probabilities"),
-    [([3, 5], [0.1, 0.6]), ([1] * 20, [i / 21 for i in range(1, 21)]), ([900, 50, 400], [0.01, 0.9, 0.3])],
+    [
+        ([3, 5], [0.1, 0.6]),
+        ([1] * 20, [i / 21 for i in range(1, 21)]),
+        ([900, 50, 400], [0.01, 0.9, 0.3]),
+        ([5, 1], [0.5, 1e-300]),
+    ],
 )
 def test_tail_of_a_sum_is_exact_far_out(trials: list[int], probabilities: list[float]) -> None:
     law = convolved(trials, probabilities)
@@ -104,8 +114,15 @@ def test_copied_rows_are_found_by_both_tests() -> None:
     match = match_probability(law, law)
     found = equal_neighbours(int((first == second).sum()), np.array([600]), np.array([match]))
     assert found.p_value < 1e-9
-    table = pair_table(law, law, buckets=4)
-    assert chi_square(table.count(*copied(law, 6000, 0.1, seed=13)), table.law).p_value < 1e-9
+    assert tabled(*copied(law, 6000, 0.1, seed=13), 4, law) > math.log(1e9)
+
+
+def tabled(first: np.ndarray, second: np.ndarray, buckets: int, law: np.ndarray) -> float:
+    """Log e-value of a table of pairs of draws over buckets of the law."""
+    groups = equal_mass_buckets(law, buckets)
+    labels = groups.labels[first] * buckets + groups.labels[second]
+    counts = np.bincount(labels, minlength=buckets**2).reshape(buckets, buckets)
+    return independence_log_e(counts, groups.law, groups.law)
 
 
 def test_neighbours_that_avoid_each_other_are_found() -> None:
@@ -117,20 +134,44 @@ def test_neighbours_that_avoid_each_other_are_found() -> None:
     )
 
 
+@pytest.mark.parametrize("drawn", [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
+def test_the_mean_under_independence_is_at_most_one(drawn: list[float]) -> None:
+    """Exact sums over all tables of 6 pairs, whether draws have the laws that they should have or not."""
+    law, other = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.4])
+    pairs, total = np.outer(drawn, [0.3, 0.7]).ravel(), 0.0
+    for counts in product(range(7), repeat=5):
+        if sum(counts) <= 6:
+            table = np.array([*counts, 6 - sum(counts)])
+            chance = stats.multinomial.pmf(table, 6, pairs)
+            total += chance * np.exp(independence_log_e(table.reshape(3, 2), law, other))
+    assert 0 < total <= 1
+
+
 def test_independent_pairs_fit_the_table() -> None:
-    """False alarm 1e-6, by the p-value itself; the power is that of the test before."""
-    law, other = zipf(256), zipf(100)
+    """False alarm 1e-6, by the e-value itself; the power is that of the test of copied rows."""
     rng = np.random.default_rng(14)
-    table = pair_table(law, other, buckets=8)
-    counts = table.count(rng.choice(256, 50_000, p=law), rng.choice(100, 50_000, p=other))
-    assert counts.sum() == 50_000
-    assert chi_square(counts, table.law).p_value > 1e-6
+    law = zipf(256)
+    first, second = rng.choice(256, (2, 50_000), p=law)
+    assert tabled(first, second, 8, law) < math.log(1e6)
+    assert tabled(first[first > 20][:9000], second[:9000] // 2, 8, law) < math.log(1e6)
 
 
-def test_a_pair_with_an_impossible_cell_refutes() -> None:
-    law = np.array([0.5, 0.5, 0.0])
-    table = pair_table(law, law, buckets=2)
-    assert chi_square(table.count(np.array([0] * 50 + [2]), np.array([1] * 50 + [0])), table.law).p_value == 0
+def test_draws_that_follow_each_other_are_found_though_they_are_equal_as_often_as_by_chance() -> None:
+    """Of three tokens the second is the first with probability 1/3, else the next one, never the one before.
+
+    Of 600 pairs 400 are of 3 cells where 200 should be: by far more than the e-value needs.
+    """
+    rng = np.random.default_rng(15)
+    first = rng.integers(0, 3, 600)
+    second = (first + (rng.random(600) < 2 / 3)) % 3
+    law = np.full(3, 1 / 3)
+    equal = int((first == second).sum())
+    assert equal_neighbours(equal, np.array([600]), np.array([1 / 3])).p_value > 1e-6
+    assert tabled(first, second, 3, law) > math.log(1e9)
+
+
+def test_no_pairs_are_no_evidence() -> None:
+    assert independence_log_e(np.zeros((2, 3)), np.array([0.5, 0.5]), np.array([0.2, 0.3, 0.5])) == 0.0
 
 
 def test_buckets_have_about_equal_mass() -> None:
@@ -163,4 +204,8 @@ def test_bad_laws_are_refused() -> None:
     with pytest.raises(ValueError, match="3 buckets can't be filled from 2"):
         equal_mass_buckets(law, 3)
     with pytest.raises(ValueError, match="0 buckets"):
-        pair_table(law, law, 0)
+        equal_mass_buckets(law, 0)
+    with pytest.raises(ValueError, match=r"shape \(2, 3\), their laws \(2, 2\)"):
+        independence_log_e(np.ones((2, 3)), law, law)
+    with pytest.raises(ValueError, match="second law"):
+        independence_log_e(np.ones((2, 2)), law, np.array([0.5, 0.4]))

@@ -1,10 +1,10 @@
-"""Total variation: the bounds hold, the Chernoff p-value is valid and has power."""
+"""Total variation: the bounds hold, and are as narrow as they should be."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from tokenlaw.stats.distances import _log_moments, plug_in_tv, tv_lower_bound, tv_p_value, tv_upper_bound
+from tokenlaw.stats.distances import plug_in_tv, tv_bounds
 
 
 def zipf(cells: int) -> np.ndarray:
@@ -33,10 +33,8 @@ def test_bounds_hold_at_ten_percent(law: np.ndarray, other: np.ndarray) -> None:
     """
     true = np.abs(law - other).sum() / 2
     counts = np.random.default_rng(6).multinomial(2000, other, size=300)
-    misses = sum(
-        not tv_lower_bound(row, law, alpha=0.1) <= true <= tv_upper_bound(row, law, alpha=0.1)
-        for row in counts
-    )
+    bounds = [tv_bounds(row, law, alpha=0.1) for row in counts]
+    misses = sum(not least <= true <= most for least, most in bounds)
     assert misses <= stats.binom.isf(1e-6, 300, 0.1)
 
 
@@ -50,77 +48,23 @@ def test_the_certificate_needs_what_was_measured(cells: int, published: float) -
     x = 0.001
     samples = published / x**2
     counts = np.round(samples * zipf(cells))
-    bound = tv_upper_bound(counts, counts / counts.sum(), alpha=1e-9)
+    least, bound = tv_bounds(counts, counts / counts.sum(), alpha=1e-9)
+    assert least == 0
     assert x / 3 < bound < x
 
 
 def test_bands_make_the_bound_narrower_than_the_worst_law_would() -> None:
     """A skewed law of 32768 cells: the worst case alone would add sqrt(V / 4N) = 0.09."""
     counts = np.round(1e6 * zipf(32768))
-    bound = tv_upper_bound(counts, counts / counts.sum(), alpha=1e-9)
+    _, bound = tv_bounds(counts, counts / counts.sum(), alpha=1e-9)
     assert bound < 0.06
-
-
-def test_moments_agree_with_sums() -> None:
-    means = np.array([0.3, 1.0, 7.5, 40.0, 90.9])
-    counts = np.arange(2000)[:, None]
-    for theta in (0.01, 0.3, 1.5):
-        terms = stats.poisson.logpmf(counts, means) + theta * np.abs(counts - means)
-        assert _log_moments(theta, means) == pytest.approx(np.log(np.exp(terms).sum(0)), rel=1e-9)
-
-
-def test_false_alarms_of_the_p_value() -> None:
-    """False alarm 1e-6: at most 5 % of 1000 p-values are below 0.05 (binomial).
-
-    Power: one ten times too small gives 12 % and fails with probability 0.99; one three times too small
-    passes, since Chernoff's bound gives about a factor of 10 away.
-    """
-    rng = np.random.default_rng(7)
-    law = zipf(20)
-    rows = rng.poisson(1000 * law, size=(1000, 20))
-    alarms = sum(tv_p_value(row, law, 1000) <= 0.05 for row in rows)
-    assert alarms <= stats.binom.isf(1e-6, 1000, 0.05)
-
-
-@pytest.mark.parametrize(("cells", "published"), [(8, 19.9), (256, 36.0)])
-def test_power_is_as_measured(cells: int, published: float) -> None:
-    """With 1.3 times the published samples for power 0.9 at alpha 1e-9, most of 60 samples are refuted.
-
-    The dense deviation of TV 0.01 under a zipf law. False alarm below 1e-9: the power is then above 0.97, and
-    fewer than 40 of 60 would need 21 misses. Power of this test: half the power fails with probability 0.99.
-    """
-    rng = np.random.default_rng(8)
-    law, tv = zipf(cells), 0.01
-    up = rng.permutation(cells) % 2 == 0
-    wrong = law * np.where(up, 1 + tv / law[up].sum(), 1 - tv / law[~up].sum())
-    samples = 1.3 * published / tv**2
-    refuted = sum(
-        tv_p_value(row, law, samples) <= 1e-9 for row in rng.poisson(samples * wrong, size=(60, cells))
-    )
-    assert refuted >= 40
-
-
-@pytest.mark.parametrize("mean", [1e-8, 1e-3, 0.5, 3.0])
-def test_a_single_cell_of_any_mean_is_bounded(mean: float) -> None:
-    """Chernoff's bound is at least the true tail, also where next to nothing is expected."""
-    masses = stats.poisson.pmf(np.arange(200), mean)
-    for count in range(1, 30):
-        tail = masses[np.abs(np.arange(200) - mean) >= abs(count - mean)].sum()
-        assert tv_p_value(np.array([count]), np.array([1.0]), mean) >= min(1.0, tail)
-    assert tv_p_value(np.array([30]), np.array([1.0]), mean) < 1e-12
-
-
-def test_an_impossible_draw_refutes() -> None:
-    assert tv_p_value(np.array([10, 1]), np.array([1.0, 0.0]), 10) == 0
 
 
 def test_bad_input_is_refused() -> None:
     law = np.array([0.5, 0.5])
     with pytest.raises(ValueError, match="alpha must be above 0 and below 1, but is 1"):
-        tv_upper_bound(np.array([1, 2]), law, alpha=1)
+        tv_bounds(np.array([1, 2]), law, alpha=1)
     with pytest.raises(ValueError, match="nothing was drawn"):
         plug_in_tv(np.array([0, 0]), law)
-    with pytest.raises(ValueError, match="number of samples must be positive"):
-        tv_p_value(np.array([1, 2]), law, -1)
     with pytest.raises(ValueError, match="both must be over the same cells"):
-        tv_p_value(np.array([1, 2, 3]), law, 5)
+        tv_bounds(np.array([1, 2, 3]), law, alpha=0.1)

@@ -1,26 +1,30 @@
 """Ledger and outcomes of a run: shares, verdicts, and what each of them says about its power."""
 
 import math
+import re
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from tokenlaw.spec.suites import Settings
-from tokenlaw.spec.verdicts import Evidence
-from tokenlaw.stats.law_book import GATES, SEARCH_NAME, LawBook
-from tokenlaw.stats.law_outcome import LARGEST_LOG, LawOutcome, finite, visible_tv
+from tokenlaw.spec.suites import CounterexampleError, Settings
+from tokenlaw.spec.verdicts import Evidence, Verdict
+from tokenlaw.stats.law_book import GATES, SEARCH_NAME, LawBook, shown_once
+from tokenlaw.stats.law_outcome import LARGEST_LOG, LawOutcome, finite
 from tokenlaw.stats.ledger import Kind
 from tokenlaw.stats.measures import COMPLETED, DRAFTS, JOINT, SUPPORT
 from tokenlaw.stats.places import Place, place_of
 from tokenlaw.stats.planner import noncentrality
+from tokenlaw.stats.power import visible_tv
 from tokenlaw.stats.scenarios import scenarios
 from tokenlaw.stats.tree_trial import TREE_NAMES
 from tokenlaw.stats.verifier_checks import (
     BY_ID,
     CHI_SQUARE,
     CLAIMED_BY,
+    PREFIXES,
     PROTOCOL,
+    TOGETHER,
     TREES,
     VERIFIER_CHECKS,
     WEIGHTS,
@@ -65,6 +69,8 @@ def test_every_check_is_claimed_and_numbered() -> None:
 def test_a_check_is_asked_of_the_scenarios_that_it_is_about() -> None:
     found = book()
     assert found.share(WIDE, "wide vocabulary") == 1
+    assert found.share(PREFIXES, "wide vocabulary") == found.share(PREFIXES, "many drafts") == 0.5
+    assert found.share(WIDE, "many drafts") == found.share(JOINT, "many drafts") == 0
     assert found.share(JOINT, "wide vocabulary") == 0
     assert found.share(DRAFTS, "own drafts") == 1
     assert found.share(DRAFTS, "mixed rows") == 0
@@ -108,7 +114,12 @@ def test_p_values_are_corrected_for_their_number_and_recorded_once() -> None:
     found.tested(SUPPORT, alpha / 20, lambda: "small", PLACE)
     evidence = row(found, SUPPORT)
     assert (str(evidence.verdict), evidence.message) == ("refuted", "small")
-    assert evidence.counterexample == {**PLACE.to_data(), "check": SUPPORT}
+    assert evidence.counterexample == {
+        **PLACE.to_data(),
+        "check": SUPPORT,
+        "alpha": alpha,
+        "asked": {SUPPORT: 0.0},
+    }
 
 
 def test_unclaimed_laws_are_watched_without_alpha_or_verdict() -> None:
@@ -125,9 +136,28 @@ def test_a_crash_makes_unknown_what_was_asked_there() -> None:
     found = book()
     found.crash("broken", (JOINT, "law/none"))
     found.exercise({event: 1 for check in VERIFIER_CHECKS for event in check.exercised_by})
-    assert {one.check.id for one in found.evidence() if str(one.verdict) == "unknown"} == {JOINT}
+    assert {one.check.id for one in found.evidence() if str(one.verdict) == "unknown"} == {
+        JOINT,
+        TOGETHER,
+    }
     assert row(found, JOINT).message == "broken"
     assert str(row(found, COMPLETED).verdict) == "holds"
+
+
+def test_a_traceback_is_shown_once() -> None:
+    trace = "Traceback (most recent call last):\n  no such kernel"
+    messages = {
+        COMPLETED: f"Scenario 'a': verify raised an exception.\n{trace}",
+        JOINT: f"Scenario 'b': verify raised an exception.\n{trace}",
+        SUPPORT: f"Scenario 'b': verify raised an exception.\n{trace} 2",
+        WIDE: "Scenario 'c' was given up.",
+        TREES: "Scenario 'd' was given up.",
+    }
+    rows = [Evidence(BY_ID[check], Verdict.UNKNOWN, message=text) for check, text in messages.items()]
+    rows.append(Evidence(BY_ID[CHI_SQUARE], Verdict.REFUTED, message=messages[JOINT]))
+    shown = {row.check.id: row.message for row in shown_once(rows)}
+    brief = "Scenario 'b': verify raised an exception. (see law/completed)"
+    assert shown == {**messages, JOINT: brief, CHI_SQUARE: messages[JOINT]}
 
 
 def outcome(**changes: Any) -> Evidence:
@@ -152,12 +182,31 @@ def test_a_verdict_carries_its_power() -> None:
     assert evidence.message == (
         "With 500 samples any law at TV >= 0.042 from the exact one, in any of 2 kinds of rows, would have "
         "been refuted with probability >= 0.999 (alpha 1e-10); in the best of them from 0.031 on. Of 1 more "
-        "kinds there were too few samples to promise anything."
+        "kinds of rows there were too few samples to promise anything."
     )
     assert evidence.statistics is not None
     assert evidence.statistics["power"] == {"tv": 0.0412, "probability": 0.999, "laws": 2}
-    assert outcome(visible=[1.0]).message == "500 samples promise to refute nothing (alpha 1e-10)."
     assert outcome().message == ""
+
+
+@pytest.mark.parametrize(
+    ("visible", "needed"),
+    [
+        (
+            [2.5, 1.5],
+            "about 1125 would be needed to refute any law at TV >= 1 from the exact one with probability "
+            ">= 0.999: a budget 2.3 times as large.",
+        ),
+        ([math.inf], "more would be needed."),
+    ],
+)
+def test_what_promises_nothing_is_no_pass(visible: list[float], needed: str) -> None:
+    evidence = outcome(visible=visible)
+    assert str(evidence.verdict) == "not exercised"
+    assert evidence.message == f"500 samples promise to refute nothing (alpha 1e-10); {needed}"
+    assert str(outcome(visible=[*visible, 0.9]).verdict) == "holds"
+    unmeasured = outcome(visible=visible, unmeasured=1)
+    assert (str(unmeasured.verdict), unmeasured.message) == ("holds", "")
 
 
 def test_what_is_visible_follows_the_planner() -> None:
@@ -167,7 +216,10 @@ def test_what_is_visible_follows_the_planner() -> None:
         assert tv == pytest.approx(math.sqrt(needed / (4 * samples)), rel=5e-3)
         assert tv >= math.sqrt(needed / (4 * samples)) * (1 - 1e-9)
         assert visible_tv(samples, 64, 1e-10) > tv
-    assert visible_tv(0.0, 4, 1e-10) == visible_tv(3.0, 4, 1e-10) == 1
+    assert visible_tv(0.0, 4, 1e-10) == math.inf
+    few = visible_tv(3.0, 4, 1e-10)
+    assert few > 1
+    assert visible_tv(3.0 * few**2, 4, 1e-10) == pytest.approx(1)
     assert visible_tv(1_000.0, 4, 1e-10) < visible_tv(1_000.0, 4, 1e-12) < visible_tv(1_000.0, 64, 1e-12)
 
 
@@ -182,14 +234,50 @@ def test_reports_hold_finite_numbers() -> None:
 
 
 def test_a_place_is_plain_data() -> None:
-    data = Place("filters", 7, 3, "exact", 0.5, JOINT, 1).to_data()
-    assert place_of(data) == Place("filters", 7, 3, "exact", 0.5, JOINT, 1)
+    place = Place("filters", 7, 3, "exact", 0.5, 1e-3, JOINT, 1, {JOINT: 2.5})
+    assert place_of(place.to_data()) == place
+    assert place_of(PLACE.to_data()).check == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"scenari0": 3, "extra": 1},
+            "unknown: extra, scenari0; a counterexample of a law has scenario, requests",
+        ),
+        ({"schema": "tokenlaw.law/2"}, "schema 'tokenlaw.law/2', expected 'tokenlaw.law/1'"),
+        ({"requests": -1}, "requests is -1; expected a number of rows"),
+        ({"seed": True}, "seed is True; expected a whole number"),
+        ({"claims": "all"}, "claims is 'all'; expected one of textbook, block, exact, approximate"),
+        ({"claims": ["exact"]}, "claims is ['exact']; expected one of textbook"),
+        ({"tolerance": 1.0}, "tolerance is 1.0; expected 0 or a number below 1"),
+        ({"alpha": 0}, "alpha is 0; expected a number between 0 and 1"),
+        ({"alpha": math.nan}, "alpha is nan"),
+        ({"check": None}, "check is None; expected the id of a check, or an empty text for all of them"),
+        ({"check": "law/none"}, "there is no check 'law/none'"),
+        ({"looks": 1.5}, "looks is 1.5; expected a number of stages"),
+        ({"asked": {"law/none": 0.0}}, "asked is {'law/none': 0.0}; expected check ids"),
+        ({"asked": [JOINT]}, "asked is ['law/joint']; expected check ids"),
+        ({"asked": {JOINT: math.inf}}, "each with the logarithm of an e-value"),
+    ],
+)
+def test_what_is_no_place_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(CounterexampleError, match=re.escape(message)):
+        place_of({**PLACE.to_data(), **change})
+
+
+def test_what_a_place_lacks_is_told() -> None:
+    data = PLACE.to_data()
+    del data["alpha"]
+    with pytest.raises(CounterexampleError, match="alpha is missing; expected a number between 0 and 1"):
+        place_of(data)
 
 
 def test_a_table_that_holds_says_how_far_off_it_can_be() -> None:
     outcome = LawOutcome(BY_ID[CHI_SQUARE], exercised=Counter(tables=2), samples=10, visible=[0.5])
-    outcome.bounds = [0.021, 0.0304]
+    outcome.bounds = [(0.0, 0.021), (0.0012, 0.0304)]
     row = outcome.evidence(None, refuted=False, alpha=1e-9)
     assert "All of them are within TV 0.031 of the exact ones (confidence 1 - 1e-09)." in row.message
     assert row.statistics is not None
-    assert row.statistics["tv_at_most"] == 0.0304
+    assert (row.statistics["tv_at_least"], row.statistics["tv_at_most"]) == (0.0012, 0.0304)

@@ -13,7 +13,6 @@ from scipy import stats
 from tokenlaw.spec.generation_contracts import BLOCK, EXACT, TEXTBOOK
 from tokenlaw.stats.chain_laws import KindLaws, chain_joint
 from tokenlaw.stats.gates import GammaPoissonGate
-from tokenlaw.stats.law_outcome import visible_tv
 from tokenlaw.stats.measures import (
     BONUS,
     COMPLETED,
@@ -26,6 +25,7 @@ from tokenlaw.stats.measures import (
     Seen,
     measures_of,
 )
+from tokenlaw.stats.power import visible_tv
 
 LAW = np.array([0.5, 0.15, 0.05, 0.0, 0.3])
 LEFT_OUT = np.array([False, False, False, False, True])

@@ -1,4 +1,4 @@
-"""Log gamma differences against sums of logarithms and against mpmath."""
+"""The remainder of log gamma, and differences made of it, against sums of logarithms and against mpmath."""
 
 import math
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tokenlaw.stats.log_gamma import log_gamma_difference, log_gamma_remainder
+from tokenlaw.stats.log_gamma import log_gamma_remainder
 
 POSITIVE = st.floats(-12.0, 12.0).map(lambda exponent: 10.0**exponent)
 
@@ -18,7 +18,9 @@ def remainder(x: float) -> float:
 
 
 def difference(start: float, steps: float) -> float:
-    return float(log_gamma_difference(np.array([start]), np.array([steps]))[0])
+    """``lnΓ(start + steps) - lnΓ(start) - steps ln(start)``, its leading terms taken out by hand."""
+    end = start + steps
+    return end * math.log1p(steps / start) - steps + remainder(end) - remainder(start)
 
 
 def precise_remainder(x: float) -> float:
@@ -69,4 +71,3 @@ def test_any_shape_is_kept() -> None:
     table = np.array([[0.5, 20.0, 3.0], [1.0, 2.0, 4e5]])
     expected = [[precise_remainder(x) for x in row] for row in table]
     assert log_gamma_remainder(table) == pytest.approx(np.array(expected), abs=1e-13)
-    assert log_gamma_difference(table, np.zeros_like(table)) == pytest.approx(np.zeros((2, 3)), abs=0)

@@ -228,7 +228,7 @@ def test_places_that_cannot_be_written_are_bad_use(tmp_path: Path) -> None:
         require_writable(tmp_path, "--json")
     with pytest.raises(BadUse, match="can't be written: No such file"):
         require_writable(tmp_path / "absent" / "report.json", "--json")
-    with pytest.raises(BadUse, match="is not a folder"):
+    with pytest.raises(BadUse, match="can't be made: Not a directory; name another folder"):
         counterexamples.require_folder(tmp_path / "file" / "below")
     require_writable(tmp_path / "report.json", "--json")
     counterexamples.require_folder(tmp_path / "absent" / "below")

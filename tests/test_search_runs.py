@@ -6,6 +6,7 @@ from support.law_runs import Counting, audited, implementation
 from tokenlaw.impl.faults import VERIFIER_FAULTS
 from tokenlaw.impl.speculative import ChainVerifier
 from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.stats.measures import COMPLETED, SUPPORT
 from tokenlaw.stats.verifier_checks import SEARCHED, WIDE
 from tokenlaw.stats.verifier_suite import VerifierSuite
 
@@ -40,3 +41,18 @@ def test_a_replay_is_the_same_search() -> None:
     (again,) = VerifierSuite().replay(implementation(make), found.counterexample)
     assert again.verdict is Verdict.REFUTED
     assert again.message.startswith(("V = 2, K = 1", "V = 3, K = 1"))
+
+
+def test_a_replay_has_the_part_of_alpha_that_the_search_had() -> None:
+    """Alone the search has all of alpha, beside others a part: both times it ends where it ended."""
+    make = VERIFIER_FAULTS["pos_shared_u"].make
+    for beside in (frozenset[str](), frozenset({COMPLETED, SUPPORT})):
+        found = audited(make, only=beside | {SEARCHED}, budget=BUDGET * (1 + 19 * len(beside)))[SEARCHED]
+        assert found.verdict is Verdict.REFUTED
+        assert found.counterexample is not None
+        (again,) = VerifierSuite().replay(implementation(make), found.counterexample)
+        assert again.verdict is Verdict.REFUTED
+        assert found.statistics is not None
+        assert again.statistics is not None
+        for name in ("samples", "log_e"):
+            assert again.statistics[name] == found.statistics[name]

@@ -18,11 +18,12 @@ from tokenlaw.impl.speculative.top_k_tree import TopKTreeVerifier
 from tokenlaw.impl.speculative.typical import TypicalAcceptance
 from tokenlaw.spec.generation_contracts import VerifyBatch
 from tokenlaw.stats.measures import COMPLETED, JOINT, LENGTH, SUPPORT
-from tokenlaw.stats.verifier_checks import BY_ID, PROTOCOL, REPLAY, SEARCHED, WIDE
+from tokenlaw.stats.verifier_checks import BY_ID, PREFIXES, PROTOCOL, REPLAY, SEARCHED, TOGETHER, WIDE
 from tokenlaw.stats.verifier_suite import VerifierSuite
 
 WITHOUT_SEARCH = frozenset(BY_ID) - {SEARCHED}
-BUDGET = 20_000
+BUDGET = 60_000
+"""From here on every check promises something; below, some are not exercised."""
 
 
 def run(make: Any, **options: Any) -> Any:
@@ -64,6 +65,33 @@ def test_what_is_watched_may_stand() -> None:
     assert "not part of the claim 'exact'; it stands (log10 e = -" in found[JOINT].message
 
 
+class Impossible(ChainVerifier):
+    """Replaces a rejected draft by itself, which the joint law rules out."""
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
+        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
+        last = (emitted >= 0).sum(-1) - 1
+        rejected = (last < batch.num_draft_tokens).nonzero()[:, 0]
+        emitted[rejected, last[rejected]] = batch.draft_tokens[rejected, last[rejected]]
+        return emitted
+
+
+def test_what_is_watched_may_be_impossible() -> None:
+    found = run(Impossible, claims="exact")
+    assert found[JOINT].message == (
+        "not part of the claim 'exact'; it would be refuted by an outcome that is impossible under it"
+    )
+
+
+def test_what_is_left_out_stands_on_a_line_of_its_own() -> None:
+    class Picky(Impossible):
+        refuses = frozenset({"top_k", "greedy"})
+
+    lines = run(Picky)[JOINT].message.split("\n")
+    assert lines[-1] == "Left out, since the verifier refuses it: greedy, top_k."
+    assert "Left out" not in "".join(lines[:-1])
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.slow
 def test_single_precision_is_not_refuted(seed: int) -> None:
@@ -91,7 +119,11 @@ class Failing(ChainVerifier):
 @pytest.mark.parametrize("error", [RuntimeError, MemoryError, KeyError])
 def test_an_exception_in_one_scenario_leaves_the_others_alone(error: type[Exception]) -> None:
     found = run(lambda: Failing(4096, error))
-    assert [check for check, verdict in verdicts(found).items() if verdict == "unknown"] == [WIDE]
+    assert [check for check, verdict in verdicts(found).items() if verdict == "unknown"] == [
+        WIDE,
+        PREFIXES,
+        TOGETHER,
+    ]
     assert "Scenario 'wide vocabulary': verify raised an exception." in found[WIDE].message
     assert "no such kernel" in found[WIDE].message
 
@@ -106,7 +138,11 @@ def test_a_verifier_that_always_raises_is_unknown() -> None:
     found = run(Failing)
     assert set(tally_of(found)) == {"not exercised", "unknown", "not supported"}
     assert verdicts(found)[PROTOCOL] == "not exercised"
-    assert "Traceback" in found[COMPLETED].message
+    told = [check for check, row in found.items() if "Traceback" in row.message]
+    assert len(told) == 1
+    unknown = [row for row in found.values() if str(row.verdict) == "unknown" and row.check.id not in told]
+    assert unknown
+    assert all(row.message.endswith(f"(see {told[0]})") for row in unknown)
 
 
 class TooMany(ChainVerifier):

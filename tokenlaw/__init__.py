@@ -17,11 +17,13 @@ if TYPE_CHECKING:
         check_kv_store,
         check_paged_attention,
         check_verifier,
+        prove,
     )
     from tokenlaw.errors import BadUse
     from tokenlaw.in_process import Inconclusive, Refuted
     from tokenlaw.report import Report
     from tokenlaw.runner import audit
+    from tokenlaw.spec.batch_checks import batch_of_laws
     from tokenlaw.spec.contracts import BlockCopy, CacheConfig, Implementation, KnownDeviation, OutOfBlocks
     from tokenlaw.spec.suites import Settings
     from tokenlaw.spec.verdicts import Verdict
@@ -50,10 +52,12 @@ __all__ = [
     "Settings",
     "Verdict",
     "audit",
+    "batch_of_laws",
     "check_block_manager",
     "check_kv_store",
     "check_paged_attention",
     "check_verifier",
+    "prove",
 ]
 
 _HOMES = {
@@ -62,11 +66,13 @@ _HOMES = {
         "check_kv_store",
         "check_paged_attention",
         "check_verifier",
+        "prove",
     ),
     "errors": ("BadUse",),
     "in_process": ("Inconclusive", "Refuted"),
     "report": ("Report",),
     "runner": ("audit",),
+    "spec.batch_checks": ("batch_of_laws",),
     "spec.contracts": ("BlockCopy", "CacheConfig", "Implementation", "KnownDeviation", "OutOfBlocks"),
     "spec.suites": ("Settings",),
     "spec.verdicts": ("Verdict",),

@@ -27,19 +27,23 @@ def matching(suite: "Suite", only: str) -> frozenset[str]:
     return frozenset(check.id for check in suite.checks if fnmatch.fnmatchcase(check.id, only))
 
 
-def did_you_mean(wrong: str, known: Iterable[str]) -> str:
+def did_you_mean(wrong: str, known: Iterable[str], otherwise: str = "") -> str:
     """A suggestion to be appended to an error, naming everything when nothing is close.
 
-    >>> did_you_mean("referense", ["reference", "torch-paged-attention"])
-    "did you mean 'reference'?"
-    >>> did_you_mean("x", ["b", "a"])
-    'known: a, b'
+    ``otherwise`` says what else would do.
+
+    >>> did_you_mean("referense", ["reference", "torch-paged-attention"], "give a path")
+    "did you mean 'reference'? Otherwise give a path"
+    >>> did_you_mean("x", ["b", "a"], "give a path")
+    'known: a, b; otherwise give a path'
     """
     names = sorted(known)
     close = difflib.get_close_matches(wrong, names, n=2)
     if close:
-        return f"did you mean {' or '.join(map(repr, close))}?"
-    return f"known: {', '.join(names)}"
+        suggestion = f"did you mean {' or '.join(map(repr, close))}?"
+        return f"{suggestion} Otherwise {otherwise}" if otherwise else suggestion
+    suggestion = f"known: {', '.join(names)}"
+    return f"{suggestion}; otherwise {otherwise}" if otherwise else suggestion
 
 
 def require_match(suites: Mapping[str, "Suite"], only: str) -> None:

@@ -30,7 +30,7 @@ from tokenlaw.protocol import (
     Started,
     encode,
 )
-from tokenlaw.session import Session
+from tokenlaw.prove_session import opened
 from tokenlaw.text import encodable
 from tokenlaw.watch import Watch
 
@@ -87,7 +87,7 @@ def serve(request: Request, emit: Callable[[Event], Any]) -> None:
     watch = Watch(Path(request.scratch), request.limits.quiet)
     watch.allow(request.limits.start)
     torch.set_num_threads(1)
-    session = Session(request)
+    request, session = opened(request)
     emit(Described(session.name, session.version, session.contracts, session.to_run))
     emit(Planned(session.contract, session.capabilities, session.checks, session.seconds))
     watch.allow(session.seconds, request.limits.quiet)

@@ -20,12 +20,12 @@ from typing import Annotated, NoReturn
 import typer
 
 from tokenlaw import __version__
+from tokenlaw.cli_prove import prove
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
-from tokenlaw.options import ClaimName, Device, ProfileName, Target
+from tokenlaw.options import STDOUT, ClaimName, Device, ProfileName, Target, as_stream
 from tokenlaw.text import one_line, without_middle
 
-STDOUT = Path("/dev/stdout")
 BAD_USE, TOOL_FAULT, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
 
 # Recent typer brings its own copy of click; the base class of its errors is found either way.
@@ -48,7 +48,7 @@ def _root(
         print(f"tokenlaw {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        raise typer.BadParameter("say what to do: audit, replay, plan or list (tokenlaw --help)")
+        raise typer.BadParameter("say what to do: audit, prove, replay, plan or list (tokenlaw --help)")
 
 
 @app.command()
@@ -74,21 +74,25 @@ def audit(
 ) -> int:
     """Audit TARGET: every check of every contract that it fulfils."""
     from tokenlaw import counterexamples as saving
-    from tokenlaw import junit as junit_report
     from tokenlaw import terminal
     from tokenlaw.earlier import read_earlier
-    from tokenlaw.report import require_writable
+    from tokenlaw.junit import to_xml
+    from tokenlaw.report import formatted, require_writable, write_to
     from tokenlaw.runner import audit as run_audit
     from tokenlaw.spec.suites import Settings
 
-    json, junit = _as_stream(json), _as_stream(junit)
+    json, junit = as_stream(json), as_stream(junit)
     if STDOUT in (json, junit):  # which then carries the report alone
         context.with_resource(redirect_stdout(sys.stderr))
+    if json is not None and junit is not None and json.resolve() == junit.resolve():
+        raise BadUse(f"--json and --junit both name {json}; name two files")
     for option, path in (("--json", json), ("--junit", junit)):
         if path is not None:
             require_writable(path, option)
-    if json is not None and junit is not None and json.resolve() == junit.resolve():
-        raise BadUse(f"--json and --junit both name {json}; name two files")
+        if path is not None and counterexamples.resolve().is_relative_to(path.resolve()):
+            raise BadUse(
+                f"{option} {path}: a folder of that name is needed for --counterexamples; name another file"
+            )
     saving.require_folder(counterexamples)
     claim = None if claims is None else str(claims)
     settings = Settings(device=device, claims=claim, alpha=alpha, budget=budget, tolerance=tolerance)
@@ -107,17 +111,21 @@ def audit(
             resolved=lambda: print(heading, flush=True),
         )
     saved = saving.save(report, counterexamples)
-    if json is not None:
-        report.write_json(json)
-    if junit is not None:
-        junit_report.write(report, junit)
+    unwritten = []
+    contents = {"--json": formatted(report.to_data()), "--junit": to_xml(report)}
+    for option, path in (("--json", json), ("--junit", junit)):
+        try:
+            if path is not None:
+                write_to(path, option, contents[option])
+        except BadUse as error:  # which must not hide the verdict
+            unwritten.append(str(error))
     terminal.show(report, saved)
+    if unwritten:
+        raise BadUse("; ".join(unwritten))
     return report.status
 
 
-def _as_stream(path: Path | None) -> Path | None:
-    """Standard output for ``-``."""
-    return STDOUT if path == Path("-") else path
+app.command()(prove)
 
 
 @app.command()
@@ -148,9 +156,9 @@ def plan(
     json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file, or -.")] = None,
 ) -> int:
     """Say how many samples of a law see a deviation, and how long they take here."""
-    from tokenlaw.report import formatted, require_writable, write_whole
+    from tokenlaw.report import formatted, require_writable, write_to
 
-    json = _as_stream(json)
+    json = as_stream(json)
     if json == STDOUT:
         context.with_resource(redirect_stdout(sys.stderr))
     if json is not None:
@@ -159,7 +167,7 @@ def plan(
 
     data = planned(tv, vocab, tokens, alpha=alpha, beta=beta)
     if json is not None:
-        write_whole(json, formatted(data))
+        write_to(json, "--json", formatted(data))
     print("\n".join(in_lines(data)))
     return 0
 

@@ -2,8 +2,8 @@
 
 # ruff: noqa: PLC0415 - words need torch, files don't
 
-import os
 import re
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -64,12 +64,25 @@ def _file_name(name: str) -> str:
 
 
 def require_folder(folder: Path) -> None:
-    """Raise `BadUse` unless files can be saved in the folder, which need not exist yet."""
-    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    if not existing.is_dir():
-        raise BadUse(f"--counterexamples {folder}: {existing} is not a folder")
-    if not os.access(existing, os.W_OK | os.X_OK):
-        raise BadUse(f"--counterexamples {folder}: {existing} can't be written; name another folder")
+    """Raise `BadUse` unless files can be saved in the folder, which need not exist yet.
+
+    It is tried, since permissions don't tell: some file systems take no files, whoever asks. Nothing is left.
+    """
+    made: list[Path] = []
+    failed = "can't be made"
+    try:
+        missing = [path for path in (folder, *folder.parents) if not path.exists()]
+        for path in reversed(missing):
+            path.mkdir()
+            made.append(path)
+        failed = "can't be written"
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        reason = f"{failed}: {error.strerror}; name another folder"
+        raise BadUse(f"--counterexamples {folder}: {reason}") from None
+    finally:
+        for path in reversed(made):
+            path.rmdir()
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -98,7 +111,8 @@ def in_words(data: Mapping[str, Any]) -> str:
     """What a counterexample does, for people. Imports torch, but for laws."""
     schema = str(data.get("schema"))
     if schema.startswith("tokenlaw.law/"):
-        words = [f"{name} {value}" for name, value in data.items() if name not in ("schema", "contract")]
+        left_out = ("schema", "contract", "asked")
+        words = [f"{name} {value}" for name, value in data.items() if name not in left_out and value != ""]
         return f"part of a run: {', '.join(words)}"
     if schema.startswith("tokenlaw.attention/"):
         from tokenlaw.properties.attention_cases import describe, from_data

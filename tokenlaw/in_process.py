@@ -19,7 +19,7 @@ from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.targets import build_once
 
-_IN_THIS_PROCESS = "in this process"
+IN_THIS_PROCESS = "in this process"
 
 
 class Refuted(AssertionError):
@@ -61,7 +61,7 @@ def check_here(
     offered = factory if offered is None else offered
     name = getattr(offered, "__qualname__", type(offered).__qualname__)
     declared = {} if capabilities is None else {contract: frozenset(capabilities)}
-    implementation = Implementation(name, _IN_THIS_PROCESS, {contract: factory}, declared)
+    implementation = Implementation(name, IN_THIS_PROCESS, {contract: factory}, declared)
     require_usable_settings(settings)
     chosen, seeds = _with_earlier(settings, earlier, name, contract, seed)
     suite = load_suites()[contract]
@@ -99,7 +99,7 @@ def _with_earlier(
     if earlier is None:
         return settings, ()
     require_continuable(
-        earlier, name=name, version=_IN_THIS_PROCESS, contracts=(contract,), seed=seed, settings=settings
+        earlier, name=name, version=IN_THIS_PROCESS, contracts=(contract,), seed=seed, settings=settings
     )
     return replace(settings, continued=earlier.statistics), earlier.seeds
 

@@ -1,10 +1,9 @@
 """A report as JUnit XML: one test case a check."""
 
 import re
-from pathlib import Path
 from xml.etree import ElementTree
 
-from tokenlaw.report import Report, write_whole
+from tokenlaw.report import Report
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.text import one_line, printable
 
@@ -40,11 +39,6 @@ def to_xml(report: Report) -> bytes:
     ElementTree.indent(root)
     document: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
-
-
-def write(report: Report, path: Path) -> None:
-    """Write the document; the file appears whole or not at all."""
-    write_whole(path, to_xml(report))
 
 
 def _case(row: Evidence) -> ElementTree.Element:

@@ -1,9 +1,17 @@
-"""Types of the options that several commands, or tests, know."""
+"""Options that several commands, or tests, know."""
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+STDOUT = Path("/dev/stdout")
+
+
+def as_stream(path: Path | None) -> Path | None:
+    """Standard output for ``-``; reports that go there have it to themselves."""
+    return STDOUT if path == Path("-") else path
 
 
 class ProfileName(StrEnum):

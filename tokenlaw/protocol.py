@@ -40,13 +40,22 @@ class Limits(msgspec.Struct, frozen=True):
         return self.factor * profile + self.per_check * checks + self.slack
 
 
+class ProofRequest(msgspec.Struct, frozen=True):
+    """What `tokenlaw.prove_programs` is asked about a program: its spec, and how far to go."""
+
+    spec: str | None
+    max_paths: int
+    seconds: float | None
+    tolerance: float | None
+
+
 class Request(msgspec.Struct, frozen=True):
     """What a child process is to do.
 
     ``contracts`` are those allowed (None: all that the target fulfils), ``contract`` is the one to run (None:
     the first of them). With ``replay`` a counterexample is run instead of a search, with ``load_only``
-    nothing. A run of laws goes on from ``earlier``. ``token`` marks the lines of this child, since a target
-    can write to any file descriptor.
+    nothing. A run of laws goes on from ``earlier``. With ``proof`` the target is a program whose law is
+    enumerated. ``token`` marks the lines of this child, since a target can write to any file descriptor.
     """
 
     target: str
@@ -62,6 +71,7 @@ class Request(msgspec.Struct, frozen=True):
     load_only: bool = False
     settings: Settings = DEFAULTS
     earlier: Earlier | None = None
+    proof: ProofRequest | None = None
     limits: Limits = Limits()
     registry: str = REGISTRY
 

@@ -1,5 +1,6 @@
 """What an audit showed, and its JSON form: one versioned envelope that every other view reads."""
 
+import errno
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tokenlaw.errors import BadUse
+from tokenlaw.prove_command import PROFILE as PROOF
 from tokenlaw.settings import as_data, as_options
 from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Evidence, Verdict, exit_status, overall
@@ -110,7 +112,8 @@ class Report:
             counts.append(f"{known} known deviation{'s' if known > 1 else ''}")
         told = ", ".join(counts) or "no checks"
         target = f"{self.target.name} {self.target.version}"
-        return f"{target}: {self.verdict} ({told}), profile {self.profile}, seed {self.seed}"
+        how = "" if self.profile == PROOF else f", profile {self.profile}, seed {self.seed}"
+        return f"{target}: {self.verdict} ({told}){how}"
 
     def to_data(self) -> dict[str, Any]:
         """The JSON envelope as plain data."""
@@ -182,6 +185,16 @@ def write_whole(path: Path, content: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
+def write_to(path: Path, option: str, content: bytes) -> None:
+    """As `write_whole`, but raises `BadUse` where the disk is full, or the place isn't there any more."""
+    try:
+        write_whole(path, content)
+    except BrokenPipeError:  # the reader has seen enough, which is no mistake of the user's
+        raise
+    except OSError as error:
+        raise BadUse(f"{option} {path}: couldn't be written: {error.strerror or error}") from None
+
+
 def _descriptor(path: Path) -> int | None:
     """Number of the open descriptor that the path names, or None."""
     named = {"/dev/stdout": 1, "/dev/stderr": 2}
@@ -198,16 +211,25 @@ def require_writable(path: Path, option: str) -> None:
     """Raise `BadUse` unless a file can be written at ``path``; leaves nothing behind."""
     if path.is_dir():
         raise BadUse(f"{option} {path}: is a folder; name a file")
-    if _is_stream(path):
-        if not os.access(path, os.W_OK):
-            raise BadUse(f"{option} {path}: can't be written: no such stream")
-        return
-    probe = path.resolve().with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        probe.touch()
-        probe.unlink()
+        _try_writing(path)
     except OSError as error:
         raise BadUse(f"{option} {path}: can't be written: {error.strerror}") from None
+
+
+def _try_writing(path: Path) -> None:
+    """Raise `OSError` where `write_whole` would, as far as that can be known before."""
+    number = _descriptor(path)
+    if number is not None:
+        os.write(number, b"")  # fails where it is closed, or open for reading only
+    elif not _is_stream(path):
+        probe = path.resolve().with_name(f".{path.name}.{os.getpid()}.partial")
+        probe.touch()
+        probe.unlink()
+    elif not os.access(path, os.W_OK):
+        raise OSError(errno.EACCES, "no such stream")
+    elif path.is_file():
+        path.open("ab").close()  # a file of the system: permissions don't tell what it takes
 
 
 def replay_command(file: Path | str, target: str, settings: Settings = DEFAULTS) -> str:

@@ -14,6 +14,7 @@ from tokenlaw.conversation import Conversation, ignore, nothing
 from tokenlaw.earlier import Earlier
 from tokenlaw.errors import BadUse
 from tokenlaw.protocol import Described, Limits, Request
+from tokenlaw.prove_command import proof_command
 from tokenlaw.report import Report, Target, audit_command, replay_command
 from tokenlaw.spec.suites import DEFAULTS, Progress, Settings
 
@@ -67,7 +68,7 @@ def audit(
         limits=limits,
         registry=registry,
     )
-    return _report(request, progress, resolved)
+    return report_of(request, progress, resolved)
 
 
 def _require_name(target: object, function: str) -> None:
@@ -115,10 +116,11 @@ def replay(
     request = Request(
         target, replay=data, replay_source=source, settings=settings, limits=limits, registry=registry
     )
-    return _report(request, ignore)
+    return report_of(request, ignore)
 
 
-def _report(request: Request, progress: Progress, resolved: Callable[[], Any] = nothing) -> Report:
+def report_of(request: Request, progress: Progress, resolved: Callable[[], Any] = nothing) -> Report:
+    """Hold the conversations that a request takes, one for each contract, and report on them."""
     started = time.monotonic()
     first = Conversation(progress, resolved).hold(request)
     conversations = [first]
@@ -158,6 +160,8 @@ def versions() -> dict[str, str]:
 
 
 def _command(request: Request) -> str:
+    if request.proof is not None:
+        return proof_command(request.target, request.proof, request.limits)
     if request.replay is not None:
         return replay_command(request.replay_source, request.target, request.settings)
     return audit_command(

@@ -50,17 +50,28 @@ def resolve(target: str) -> Implementation:
         The target is unknown, its module fails to import, the attribute is missing, or it is neither an
         implementation nor a factory of one.
     """
-    known = adapters()
-    location = known.get(target, target)
+    location = adapters().get(target, target)
+    found = look_up(target, location)
+    return found if isinstance(found, Implementation) else from_factory(found, target)
+
+
+def look_up(target: str, location: str) -> Any:
+    """What stands at ``module:attribute``; messages name ``target``.
+
+    Raises
+    ------
+    BadUse
+        The module fails to import, or the attribute is missing.
+    """
     module_name, colon, attribute = location.partition(":")
     if not colon:
         if _is_module(target):
             raise BadUse(f"{target} is a module: write {target}:ATTRIBUTE")
-        raise BadUse(f"unknown target {target!r}; {did_you_mean(target, known)}, or give module:attribute")
+        suggestion = did_you_mean(target, adapters(), "give module:attribute")
+        raise BadUse(f"unknown target {target!r}; {suggestion}")
     if not module_name or not attribute:
         raise BadUse(f"target {target!r}: write module:attribute, for example mycache:make_manager")
-    found = _attribute(_module(target, module_name), target, attribute)
-    return found if isinstance(found, Implementation) else from_factory(found, target)
+    return attribute_of(_module(target, module_name), target, attribute)
 
 
 def _is_module(name: str) -> bool:
@@ -87,7 +98,14 @@ def _module(target: str, name: str) -> Any:
         raise BadUse(f"target {target!r}: importing {name} failed: {described(error)}") from error
 
 
-def _attribute(module: Any, target: str, path: str) -> Any:
+def attribute_of(module: Any, target: str, path: str) -> Any:
+    """The attribute of a module, whose path may have dots; messages name ``target``.
+
+    Raises
+    ------
+    BadUse
+        It is missing, or looking for it raises.
+    """
     found = module
     for name in path.split("."):
         try:

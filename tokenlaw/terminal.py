@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -43,15 +50,18 @@ def is_interactive() -> bool:
 
 
 @contextmanager
-def progress() -> Iterator[Callback]:
-    """A progress callback for the block: a bar on a terminal, a line now and then elsewhere."""
+def progress(*, share: bool = False) -> Iterator[Callback]:
+    """A progress callback for the block: a bar on a terminal, a line now and then elsewhere.
+
+    With ``share`` how much is done is shown as a percentage, else as a number.
+    """
     if not is_interactive():
-        yield _lines()
+        yield _lines(share)
         return
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        MofNCompleteColumn(),
+        TaskProgressColumn("{task.percentage:.2f} %") if share else MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
     with Progress(*columns, transient=True) as bar:
@@ -61,7 +71,7 @@ def progress() -> Iterator[Callback]:
         )
 
 
-def _lines() -> Callback:
+def _lines(share: bool) -> Callback:
     """Prints where the run stands, at most every ten seconds."""
     last = time.monotonic()
 
@@ -69,7 +79,8 @@ def _lines() -> Callback:
         nonlocal last
         if time.monotonic() - last >= _LINE_SECONDS:
             last = time.monotonic()
-            print(f"... {one_line(what)}: {done} of {total}", flush=True)
+            much = f"{done / total:.2%}" if share else f"{done} of {total}"
+            print(f"... {one_line(what)}: {much}", flush=True)
 
     return tell
 
@@ -92,6 +103,14 @@ def show(report: Report, saved: Mapping[str, Saved]) -> None:
     if lacking := report.lacking():
         _say(f"\nnot supported for lack of: {', '.join(lacking)} ({_HOW})")
     _say(f"\n{report.summary()}", _STYLES[report.verdict])
+    _say(f"repeat: {report.command}")
+
+
+def show_proof(report: Report) -> None:
+    """Print what a proof found, and the verdict."""
+    for row in report.evidence:
+        _say(row.message.rstrip())
+    _say(f"\n{one_line(report.target.name)}: {report.verdict}", _STYLES[report.verdict])
     _say(f"repeat: {report.command}")
 
 

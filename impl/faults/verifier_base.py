@@ -18,16 +18,20 @@ from tokenlaw.spec.row_laws import UNSEEDED, RowParameters, row_laws
 ACCEPTANCE, RECOVERY, BONUS, DRAFTING = "acceptance", "recovery", "bonus", "drafting"
 """What random numbers are for; those of different uses are independent."""
 
+Numbers = Float64[Tensor, " drawn"] | Float64[Tensor, "drawn vocabulary"]
+"""What draws a token in each of some rows: a uniform number in [0, 1), or exponential noise of each token."""
+
 _STREAMS = {ACCEPTANCE: 0, RECOVERY: 1, BONUS: 2, DRAFTING: 3}
 
 
 class ChainVerifier:
-    """Chain rejection sampling, batched; capabilities ``draft``, ``uniforms`` and ``row-seeds``.
+    """Chain rejection sampling, batched; capabilities ``draft``, ``uniforms``, ``noise`` and ``row-seeds``.
 
     A fault overrides the one method that it gets wrong.
     """
 
     claims = TEXTBOOK
+    precision = torch.float64
 
     def verify(
         self,
@@ -35,9 +39,10 @@ class ChainVerifier:
         *,
         seed: int,
         uniforms: Float64[Tensor, "batch drafts"] | None = None,
+        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
     ) -> Int64[Tensor, "batch drafts+1"]:
         """Emitted tokens, see `tokenlaw.spec.generation_contracts.Verifier`."""
-        step = Step(batch, seed, self.laws(batch), uniforms)
+        step = Step(batch, seed, self.laws(batch), uniforms, noise)
         accepted = self.accepted_length(step, self.decisions(step))
         return self.assemble(step, accepted, self.added_token(step, accepted))
 
@@ -99,12 +104,16 @@ class ChainVerifier:
         """The numbers that decide about acceptance, one for each draft."""
         return self.numbers(step.batch.params, step.seed, ACCEPTANCE, step.batch.draft_tokens.shape[1])
 
-    def recovery_numbers(self, step: Step, places: Int64[Tensor, " batch"]) -> Float64[Tensor, " batch"]:
-        """The numbers that draw the tokens in place of the drafts rejected at ``places``."""
+    def recovery_numbers(self, step: Step, places: Int64[Tensor, " batch"]) -> Numbers:
+        """What draws the tokens in place of the drafts rejected at ``places``."""
+        if step.noise is not None:
+            return step.noise[step.rows, places]
         return self.numbers(step.batch.params, step.seed, RECOVERY, 1)[:, 0]
 
-    def bonus_numbers(self, step: Step) -> Float64[Tensor, " batch"]:
-        """The numbers that draw the tokens behind fully accepted drafts."""
+    def bonus_numbers(self, step: Step) -> Numbers:
+        """What draws the tokens behind fully accepted drafts."""
+        if step.noise is not None:
+            return step.noise[step.rows, step.batch.num_draft_tokens]
         return self.numbers(step.batch.params, step.seed, BONUS, 1)[:, 0]
 
     def greedy(self, step: Step) -> Bool[Tensor, " batch"]:
@@ -146,7 +155,7 @@ class ChainVerifier:
         added[rows] = self.most_probable(step, rows, accepted[rows])
         return added
 
-    def bonus(self, step: Step, numbers: Float64[Tensor, " batch"]) -> Int64[Tensor, " batch"]:
+    def bonus(self, step: Step, numbers: Numbers) -> Int64[Tensor, " batch"]:
         """A token from the target law behind the last draft."""
         law, index = self.at(step.laws.target, step.rows, step.batch.num_draft_tokens)
         return self.draw(law, index, numbers)
@@ -156,7 +165,7 @@ class ChainVerifier:
         step: Step,
         rows: Int64[Tensor, " rejected"],
         places: Int64[Tensor, " rejected"],
-        numbers: Float64[Tensor, " rejected"],
+        numbers: Numbers,
     ) -> Int64[Tensor, " rejected"]:
         """A token from the residual law at the rejected place of each of the rows."""
         law, index = self.residual_at(step, rows, places)
@@ -211,9 +220,11 @@ class ChainVerifier:
         self,
         law: Float64[Tensor, "laws vocabulary"],
         index: Int64[Tensor, " drawn"],
-        numbers: Float64[Tensor, " drawn"],
+        numbers: Numbers,
     ) -> Int64[Tensor, " drawn"]:
-        """Tokens from the laws with the given numbers, by the inverse of the cumulated law."""
+        """Tokens from the laws: by the inverse of the cumulated law, or by a race where there is noise."""
+        if numbers.dim() > 1:
+            return (law[index] / numbers).argmax(-1)
         sums = self.cumulated(law)
         numbers = numbers.to(sums.dtype)
         last = torch.searchsorted(sums, sums[:, -1:].contiguous())[:, 0]

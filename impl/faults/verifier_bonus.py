@@ -1,12 +1,11 @@
 """Faults of the bonus token, which follows drafts that were all accepted."""
 
-from jaxtyping import Float64, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
-from tokenlaw.impl.faults.verifier_base import ChainVerifier
+from tokenlaw.impl.faults.verifier_base import ChainVerifier, Numbers
 from tokenlaw.impl.faults.verifier_step import Step
 
-Numbers = Float64[Tensor, " batch"]
 Added = Int64[Tensor, " batch"]
 
 

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from tokenlaw.impl.faults.verifier_base import ChainVerifier
+from tokenlaw.impl.faults.verifier_base import ChainVerifier, Numbers
 from tokenlaw.impl.faults.verifier_step import Step
 from tokenlaw.spec.row_laws import RowParameters
 
@@ -31,7 +31,7 @@ class HalfPrecisionRecovery(ChainVerifier):
         step: Step,
         rows: Int64[Tensor, " rejected"],
         places: Int64[Tensor, " rejected"],
-        numbers: Float64[Tensor, " rejected"],
+        numbers: Numbers,
     ) -> Int64[Tensor, " rejected"]:
         """With half-precision sums."""
         return _HalfSums().recover(step, rows, places, numbers)

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from tokenlaw.impl.faults.verifier_base import ChainVerifier
+from tokenlaw.impl.faults.verifier_base import ChainVerifier, Numbers
 from tokenlaw.impl.faults.verifier_step import Step
 
 Laws = Float64[Tensor, "laws vocabulary"]
@@ -96,7 +96,7 @@ class LastTokenLost(ChainVerifier):
         """Without its last token."""
         return self._cut(super().residual(target, draft))
 
-    def bonus(self, step: Step, numbers: Float64[Tensor, " batch"]) -> Int64[Tensor, " batch"]:
+    def bonus(self, step: Step, numbers: Numbers) -> Int64[Tensor, " batch"]:
         """From the target law without its last token."""
         law, index = self.at(step.laws.target, step.rows, step.batch.num_draft_tokens)
         return self.draw(self._cut(law), index, numbers)
@@ -116,9 +116,7 @@ class ResidualOfFirstRow(ChainVerifier):
     Weakest check: residual law by place.
     """
 
-    def recover(
-        self, step: Step, rows: Rejected, places: Rejected, numbers: Float64[Tensor, " rejected"]
-    ) -> Rejected:
+    def recover(self, step: Step, rows: Rejected, places: Rejected, numbers: Numbers) -> Rejected:
         """Place 0."""
         return super().recover(step, rows, 0 * places, numbers)
 
@@ -132,9 +130,7 @@ class RejectedPlaceDropped(ChainVerifier):
     Weakest check: first token, with laws that depend on the place.
     """
 
-    def recover(
-        self, step: Step, rows: Rejected, places: Rejected, numbers: Float64[Tensor, " rejected"]
-    ) -> Rejected:
+    def recover(self, step: Step, rows: Rejected, places: Rejected, numbers: Numbers) -> Rejected:
         """Target law of the next place."""
         law, index = self.at(step.laws.target, rows, places + 1)
         return self.draw(law, index, numbers)

@@ -113,12 +113,13 @@ class LengthsOfLastStep(ChainVerifier):
         *,
         seed: int,
         uniforms: Float64[Tensor, "batch drafts"] | None = None,
+        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
     ) -> Int64[Tensor, "batch drafts+1"]:
         """With stale lengths, no longer than this step's rows."""
         lengths, self._lengths = self._lengths, batch.num_draft_tokens
         if lengths is not None and lengths.shape == batch.num_draft_tokens.shape:
             batch = replace(batch, num_draft_tokens=lengths.clamp(max=batch.draft_tokens.shape[1]))
-        return super().verify(batch, seed=seed, uniforms=uniforms)
+        return super().verify(batch, seed=seed, uniforms=uniforms, noise=noise)
 
 
 ROW_FAULTS: tuple[tuple[str, type[ChainVerifier]], ...] = (

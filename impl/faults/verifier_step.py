@@ -25,12 +25,13 @@ class Laws:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of verify: the batch, its seed, the laws, and acceptance numbers if they are injected."""
+    """One call of verify: the batch, its seed, the laws, and the numbers that are injected, if any."""
 
     batch: VerifyBatch
     seed: int
     laws: Laws
     uniforms: Float64[Tensor, "batch drafts"] | None
+    noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None
 
     @property
     def rows(self) -> Int64[Tensor, " batch"]:

@@ -81,9 +81,10 @@ class FirstTokenBias(ChainVerifier):
         *,
         seed: int,
         uniforms: Float64[Tensor, "batch drafts"] | None = None,
+        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
     ) -> Int64[Tensor, "batch drafts+1"]:
         """The right tokens in the other steps."""
-        tokens = super().verify(batch, seed=seed, uniforms=uniforms)
+        tokens = super().verify(batch, seed=seed, uniforms=uniforms, noise=noise)
         chance = self.numbers(batch.params, derived_key(seed, "fallback"), RECOVERY, 1, position=1)[:, 0]
         taken = (chance < self.share) & (batch.params.temperature > 0)
         tokens[taken] = NO_TOKEN

@@ -175,9 +175,10 @@ class StreamRestarted(ChainVerifier):
         *,
         seed: int,
         uniforms: Float64[Tensor, "batch drafts"] | None = None,
+        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
     ) -> Int64[Tensor, "batch drafts+1"]:
         """Whatever the seed."""
-        return super().verify(batch, seed=0, uniforms=uniforms)
+        return super().verify(batch, seed=0, uniforms=uniforms, noise=noise)
 
 
 class DraftStreamRestarted(ChainVerifier):

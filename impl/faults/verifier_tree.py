@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from tokenlaw.impl.faults.verifier_base import ACCEPTANCE, RECOVERY, ChainVerifier
+from tokenlaw.impl.faults.verifier_base import ACCEPTANCE, RECOVERY, ChainVerifier, Numbers
 from tokenlaw.spec.generation_contracts import NO_TOKEN, TreeBatch
 
 Law = Float64[Tensor, "batch vocabulary"]
@@ -103,7 +103,7 @@ class SiblingResidualNotNormalised(TreeVerifier):
         self,
         law: Float64[Tensor, "laws vocabulary"],
         index: Int64[Tensor, " drawn"],
-        numbers: Float64[Tensor, " drawn"],
+        numbers: Numbers,
     ) -> Int64[Tensor, " drawn"]:
         """The added token is drawn from the weights as it should be."""
         return super().draw(self.normalised(law, law), index, numbers)

@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 from torch.nn.functional import pad
 
-from tokenlaw.impl.speculative.draws import chosen, draw
+from tokenlaw.impl.speculative.draws import chosen, draw_or_race
 from tokenlaw.impl.speculative.random import RowNumbers, Use
 from tokenlaw.impl.speculative.steps import SampledDrafts, emitted_tokens, in_pieces, tokens_to_read
 from tokenlaw.spec.generation_contracts import BLOCK, VerifyBatch
@@ -23,9 +23,17 @@ class BlockVerifier(SampledDrafts):
     """
 
     claims = BLOCK
+    precision = torch.float64
 
-    def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens."""
+    def verify(
+        self,
+        batch: VerifyBatch,
+        *,
+        seed: int,
+        uniforms: Float64[Tensor, "batch drafts"] | None = None,
+        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
+    ) -> Int64[Tensor, "batch drafts+1"]:
+        """Emitted tokens; ``uniforms`` decide the tests, ``noise`` the token behind the accepted drafts."""
         drafts, vocabulary = batch.shape[1:]
         numbers = RowNumbers(seed, batch.params)
         accepted, extra = in_pieces(
@@ -35,8 +43,8 @@ class BlockVerifier(SampledDrafts):
             batch.draft_probs,
             tokens_to_read(batch),
             batch.num_draft_tokens,
-            numbers.uniforms(Use.ACCEPTANCE, drafts),
-            numbers.uniforms(Use.EXTRA_TOKEN, 1)[:, 0],
+            numbers.uniforms(Use.ACCEPTANCE, drafts) if uniforms is None else uniforms,
+            numbers.uniforms(Use.EXTRA_TOKEN, 1)[:, 0] if noise is None else noise,
         ).unbind(1)
         return emitted_tokens(batch.draft_tokens, accepted, extra)
 
@@ -47,7 +55,7 @@ def block_step(
     tokens: Int64[Tensor, "batch drafts"],
     lengths: Int64[Tensor, " batch"],
     for_tests: Float64[Tensor, "batch drafts"],
-    for_extra: Float64[Tensor, " batch"],
+    for_extra: Float64[Tensor, " batch"] | Float64[Tensor, "batch drafts+1 vocabulary"],
 ) -> Int64[Tensor, "batch 2"]:
     """Accepted drafts and extra token of each row, given its random numbers and how many drafts it has."""
     if draft is None:
@@ -63,7 +71,9 @@ def block_step(
     rows = torch.arange(len(accepted), device=accepted.device)
     wanted, weights = target[rows, accepted], excess[rows, accepted]
     usual = (accepted < lengths) & weights.any(-1)  # not after all drafts, nor where rounding left nothing
-    return torch.stack([accepted, draw(torch.where(usual[:, None], weights, wanted), for_extra)], 1)
+    numbers = for_extra[rows, accepted] if for_extra.dim() > 1 else for_extra
+    extra = draw_or_race(torch.where(usual[:, None], weights, wanted), numbers)
+    return torch.stack([accepted, extra], 1)
 
 
 def prefix_factors(ratios: Float64[Tensor, "batch drafts"]) -> Float64[Tensor, "batch drafts+1"]:

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from tokenlaw.impl.speculative.draws import chosen, draw, draw_from_table
+from tokenlaw.impl.speculative.draws import chosen, draw_from_table, draw_or_race
 from tokenlaw.impl.speculative.random import RowNumbers, Use
 from tokenlaw.impl.speculative.steps import (
     SampledDrafts,
@@ -34,22 +34,30 @@ class ChainVerifier(SampledDrafts):
     """
 
     claims = TEXTBOOK
+    precision = torch.float64
 
     def verify(
-        self, batch: VerifyBatch, *, seed: int, uniforms: Float64[Tensor, "batch drafts"] | None = None
+        self,
+        batch: VerifyBatch,
+        *,
+        seed: int,
+        uniforms: Float64[Tensor, "batch drafts"] | None = None,
+        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
     ) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; ``uniforms`` decide about acceptance in place of numbers from the seed."""
+        """Emitted tokens; ``uniforms`` and ``noise`` decide in place of numbers from the seed."""
         numbers = RowNumbers(seed, batch.params)
         if uniforms is None:
             uniforms = numbers.uniforms(Use.ACCEPTANCE, batch.shape[1])
-        for_extra = numbers.uniforms(Use.EXTRA_TOKEN, 1)[:, 0]
+        for_extra = numbers.uniforms(Use.EXTRA_TOKEN, 1)[:, 0] if noise is None else noise
         return by_rows(chain_step, batch, uniforms, for_extra)
 
 
 def chain_step(
-    batch: VerifyBatch, for_acceptance: Float64[Tensor, "batch drafts"], for_extra: Float64[Tensor, " batch"]
+    batch: VerifyBatch,
+    for_acceptance: Float64[Tensor, "batch drafts"],
+    for_extra: Float64[Tensor, " batch"] | Float64[Tensor, "batch drafts+1 vocabulary"],
 ) -> Int64[Tensor, "batch drafts+1"]:
-    """One step, given its random numbers."""
+    """One step, given its random numbers; for the extra token one, or noise at every position."""
     accepted = run_length(is_draft(batch) & is_accepted(batch, for_acceptance))
     return emitted_tokens(batch.draft_tokens, accepted, extra_tokens(batch, accepted, for_extra))
 
@@ -66,17 +74,22 @@ def is_accepted(
 
 
 def extra_tokens(
-    batch: VerifyBatch, accepted: Int64[Tensor, " batch"], uniforms: Float64[Tensor, " batch"]
+    batch: VerifyBatch,
+    accepted: Int64[Tensor, " batch"],
+    numbers: Float64[Tensor, " batch"] | Float64[Tensor, "batch drafts+1 vocabulary"],
 ) -> Int64[Tensor, " batch"]:
     """The token behind the accepted drafts of each row."""
+    is_noise = numbers.dim() > 1
+    if is_noise:
+        numbers = numbers[torch.arange(len(accepted), device=accepted.device), accepted]
     bonus = accepted == batch.num_draft_tokens
     target, draft = batch.target_probs, batch.draft_probs
-    if draft is None or not laws_are_shared(batch):
+    if draft is None or is_noise or not laws_are_shared(batch):
         tokens = tokens_to_read(batch)
-        return in_pieces(drawn_extra, batch.shape[2], target, draft, tokens, accepted, bonus, uniforms)
+        return in_pieces(drawn_extra, batch.shape[2], target, draft, tokens, accepted, bonus, numbers)
     # All rows have the same K residuals and the same K + 1 laws of the target.
     table = torch.cat([residual_weights(target[0, :-1], draft[0]), target[0]])
-    return draw_from_table(table, accepted + batch.shape[1] * bonus, uniforms)
+    return draw_from_table(table, accepted + batch.shape[1] * bonus, numbers)
 
 
 def drawn_extra(
@@ -85,19 +98,19 @@ def drawn_extra(
     tokens: Int64[Tensor, "batch drafts"],
     accepted: Int64[Tensor, " batch"],
     bonus: Bool[Tensor, " batch"],
-    uniforms: Float64[Tensor, " batch"],
+    numbers: Float64[Tensor, " batch"] | Float64[Tensor, "batch vocabulary"],
 ) -> Int64[Tensor, " batch"]:
     """The same for rows with laws of their own; only the residual that a row needs is made."""
     rows = torch.arange(len(accepted), device=accepted.device)
     wanted = target[rows, accepted]
     if tokens.shape[1] == 0:
-        return draw(wanted, uniforms)
+        return draw_or_race(wanted, numbers)
     rejected = accepted.clamp(max=tokens.shape[1] - 1)  # any position, where no draft is rejected
     if draft is None:
         taken = torch.zeros_like(wanted).scatter_(1, tokens[rows, rejected, None], 1.0)
     else:
         taken = draft[rows, rejected]
-    return draw(torch.where(bonus[:, None], wanted, residual_weights(wanted, taken)), uniforms)
+    return draw_or_race(torch.where(bonus[:, None], wanted, residual_weights(wanted, taken)), numbers)
 
 
 def residual_weights(

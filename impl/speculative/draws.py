@@ -1,4 +1,4 @@
-"""Drawing tokens by inverse cumulative laws, in float64.
+"""Drawing tokens by inverse cumulative laws, and by races, in float64.
 
 The token that a number u in [0, 1) picks is the first whose cumulative weight exceeds u times the sum, as in
 `tokenlaw.spec.sampling.draw`: an impossible token is never picked.
@@ -21,6 +21,25 @@ def draw(
     thresholds = uniforms[..., None] * cumulative[..., -1:]
     # A sum that is NaN (rows that nobody reads) would give the token V.
     return torch.searchsorted(cumulative, thresholds, right=True)[..., 0].clamp_(max=weights.shape[-1] - 1)
+
+
+def race(
+    weights: Float64[Tensor, "*rows vocabulary"], noise: Float64[Tensor, "*rows vocabulary"]
+) -> Int64[Tensor, " *rows"]:
+    """The token with the largest weight over noise; exponential noise draws from the weights' law.
+
+    >>> race(torch.tensor([[1.0, 0.0, 3.0]]).double(), torch.tensor([[0.5, 0.1, 2.0]]).double())
+    tensor([0])
+    """
+    return (weights / noise).argmax(-1)
+
+
+def draw_or_race(
+    weights: Float64[Tensor, "rows vocabulary"],
+    numbers: Float64[Tensor, " rows"] | Float64[Tensor, "rows vocabulary"],
+) -> Int64[Tensor, " rows"]:
+    """One token for each row, with one uniform number a row or with noise for every token."""
+    return race(weights, numbers) if numbers.dim() == weights.dim() else draw(weights, numbers)
 
 
 def draw_from_table(

@@ -7,7 +7,7 @@ The exact law is `tokenlaw.spec.speculation.deterministic_verification`.
 
 from dataclasses import replace
 
-from jaxtyping import Int64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from tokenlaw.impl.speculative.chain import ChainVerifier
@@ -23,7 +23,16 @@ class OneHotVerifier(SampledDrafts):
     """
 
     claims = EXACT
+    precision = ChainVerifier.precision
 
-    def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens."""
-        return ChainVerifier().verify(replace(batch, draft_logits=None), seed=seed)
+    def verify(
+        self,
+        batch: VerifyBatch,
+        *,
+        seed: int,
+        uniforms: Float64[Tensor, "batch drafts"] | None = None,
+        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
+    ) -> Int64[Tensor, "batch drafts+1"]:
+        """Emitted tokens; ``uniforms`` and ``noise`` decide in place of numbers from the seed."""
+        certain = replace(batch, draft_logits=None)
+        return ChainVerifier().verify(certain, seed=seed, uniforms=uniforms, noise=noise)

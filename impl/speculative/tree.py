@@ -43,6 +43,7 @@ class TreeVerifier(SampledDrafts):
     """
 
     claims = TEXTBOOK
+    precision = torch.float64
 
     def verify(
         self, batch: VerifyBatch, *, seed: int, uniforms: Float64[Tensor, "batch drafts"] | None = None

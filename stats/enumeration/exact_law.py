@@ -4,6 +4,7 @@ Every run replays the choices of a path and goes on from there; the choices it m
 where other paths begin. No sampling, hence no noise: a deviation of 1e-8 is visible.
 """
 
+import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -11,15 +12,25 @@ from contextlib import ExitStack
 from typing import Any
 
 from tokenlaw.stats.enumeration.choices import Node, Path, Weight
-from tokenlaw.stats.enumeration.errors import EnumerationError, Merged, NotRepeatableError, Refused, TooLong
+from tokenlaw.stats.enumeration.errors import (
+    EnumerationError,
+    Merged,
+    NotRepeatableError,
+    Refused,
+    TooLong,
+    UndecidableError,
+)
 from tokenlaw.stats.enumeration.frontier import Frontier
 from tokenlaw.stats.enumeration.law import Law, Raised, sum_of
 from tokenlaw.stats.enumeration.sources import default_sources
 from tokenlaw.stats.enumeration.states import StateGraph, current
-from tokenlaw.stats.enumeration.tape import Source, Tape
+from tokenlaw.stats.enumeration.tape import ADVICE, Source, Tape, raising_line
 
 MAX_PATHS = 200_000
 """Paths that are run at most, unless asked for more; they also bound the memory."""
+
+MET_A_LAZY = re.compile(r"Lazy(Number|Element|Array)|object_|dtype\('O'\)|object arrays?|the input types")
+"""What functions say, numpy's and torch's in C above all, when they are given a lazy number for a float."""
 
 Progress = Callable[[int, float], None]
 """Is told the number of paths run, and the probability explored."""
@@ -78,40 +89,82 @@ def exact_laws(
 
     Parameters
     ----------
-    program : gives one outcome for each row; every row follows a path of its own. Random tensors have the
-        rows as their first dimension. That rows don't influence each other is taken for granted here.
+    program : gives one outcome for each row; every row follows a path of its own. Of random tensors one
+        dimension is the rows: choose a number that is no other size. That rows don't influence each other is
+        taken for granted here.
     rows : rows of the batch.
     max_paths, seconds, progress, sources : as in `exact_law`.
     """
-    exploration = Exploration(rows)
-    started = time.perf_counter()
-    with ExitStack() as stack:
-        for source in sources(exploration.tape):
-            stack.enter_context(source)
-        token = current.set(exploration.tape)
-        stack.callback(current.reset, token)
+    with Enumerator(program, sources) as enumerator:
+        return enumerator.laws(program, rows, max_paths=max_paths, seconds=seconds, progress=progress)
+
+
+class Enumerator:
+    """Random numbers stay replaced while it is entered, so that the laws of many small programs cost less.
+
+    Parameters
+    ----------
+    programs : all that is enumerated, or something that refers to it: what it holds by another name is replaced.
+    sources : as in `exact_law`.
+    """
+
+    def __init__(
+        self, programs: object, sources: Callable[[Tape], Iterable[Source]] = default_sources
+    ) -> None:
+        self._tape = Tape()
+        self._tape.program = programs
+        self._sources, self._stack = sources, ExitStack()
+
+    def __enter__(self) -> "Enumerator":
+        with ExitStack() as stack:
+            for source in self._sources(self._tape):
+                stack.enter_context(source)
+            token = current.set(self._tape)
+            stack.callback(current.reset, token)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._stack.__exit__(*exception)
+
+    def laws(
+        self,
+        program: Callable[[], Sequence[Any]],
+        rows: int,
+        *,
+        max_paths: int = MAX_PATHS,
+        seconds: float | None = None,
+        progress: Progress | None = None,
+    ) -> Law:
+        """As `exact_laws`."""
+        exploration = Exploration(rows, self._tape)
+        started = time.perf_counter()
         while exploration.unfinished and exploration.paths < max_paths:
             exploration.run(program)
             if progress is not None:
                 progress(exploration.paths, exploration.explored)
             if seconds is not None and time.perf_counter() - started >= seconds:
                 break
-    return exploration.law(time.perf_counter() - started)
+        return exploration.law(time.perf_counter() - started)
 
 
 class Exploration:
     """The paths of a program that were run, and those that are left.
 
+    Parameters
+    ----------
+    rows : of a batch.
+    tape : decides the program's random numbers.
+
     Attributes
     ----------
-    tape : decides the program's random numbers.
     paths : paths run so far.
     explored : their probability, as far as it doesn't lead through declared states.
     """
 
-    def __init__(self, rows: int = 1) -> None:
-        self._graph = StateGraph()
-        self.tape = Tape(rows, self._graph)
+    def __init__(self, rows: int, tape: Tape) -> None:
+        self._graph, self.tape = StateGraph(), tape
+        tape.renew(rows, self._graph)
         self.paths, self.explored = 0, 0.0
         self._frontier = Frontier()
         self._cut: dict[int, Weight] = defaultdict(int)
@@ -187,6 +240,11 @@ class Exploration:
                 f"the program raised {type(error).__name__}: {error} in a batch, where the row is unknown; "
                 "enumerate one row at a time"
             ) from error
+        if isinstance(error, EnumerationError):
+            raise error
+        if MET_A_LAZY.search(str(error)):
+            line = raising_line(error)
+            raise UndecidableError(f"{line}: {error}: this can't read a random number. {ADVICE}") from error
         return [Raised(f"{type(error).__name__}: {error}")]
 
     def _finish(self, path: Path, outcome: Hashable | None) -> None:
@@ -204,7 +262,14 @@ class Exploration:
 
     def _repeat(self, program: Callable[[], Sequence[Any]], path: Path, outcome: Hashable) -> None:
         """Run a path again: keeping state, or drawing from elsewhere, is likely to give another outcome."""
-        again, _ = self._outcomes(program, [path.line()])
+        again, [repeated, *_] = self._outcomes(program, [path.line()])
+        if repeated.fresh:
+            question = repeated.fresh[0].question.words(
+                repeated.branch, repeated.fresh[0].weights[repeated.branch]
+            )
+            raise NotRepeatableError(
+                f"the same choices led to an end, and then to another choice: {question}"
+            )
         found = "no outcome" if again is None else repr(again[0])
         if found != repr(outcome):
             raise NotRepeatableError(

@@ -4,7 +4,8 @@ import linecache
 import os.path
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from traceback import walk_tb
 from types import FrameType
 from typing import NoReturn, Protocol
 
@@ -41,16 +42,22 @@ class Tape:
     Attributes
     ----------
     paths : one for each row.
+    program : whose random numbers are decided; sources look for what it holds by another name.
     run : number of the run; lazy numbers that outlive their run are found by it.
     """
 
     def __init__(self, rows: int = 1, graph: StateGraph | None = None, *, places: bool = False) -> None:
         self.rows, self.run = rows, 0
         self.paths: list[Path] = []
+        self.program: object = None
         self._graph = graph or StateGraph()
         self._places = places
         self._thread = threading.get_ident()
         self._error: EnumerationError | None = None
+
+    def renew(self, rows: int, graph: StateGraph) -> None:
+        """Begin with another program."""
+        self.rows, self._graph, self._error = rows, graph, None
 
     def start(self, paths: list[Path]) -> None:
         """Begin a run on these paths, one for each row."""
@@ -62,13 +69,12 @@ class Tape:
         if threading.get_ident() != self._thread:
             self.refuse(UndecidableError(f"random numbers drawn in another thread have no order. {ADVICE}"))
         path = self.paths[row]
-        fresh = len(path.fresh)
         try:
             taken = path.choose(weights, question)
         except EnumerationError as error:
             self.refuse(error)
-        if self._places and len(path.fresh) > fresh:
-            path.fresh[-1].place = calling_line()
+        if self._places and path.node is not None and not path.node.place:
+            path.node.place = calling_line()
         return taken
 
     def same_state(self, key: object) -> None:
@@ -111,15 +117,27 @@ LIBRARIES = frozenset({"torch", "numpy", "random", "math", "contextlib", "functo
 
 def calling_line() -> str:
     """File, line number and text of the program that is running, outside of libraries and of this package."""
-    outermost = ""
+    frames = []
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
+        frames.append(frame)
+        frame = frame.f_back
+    return _line_of(frames)
+
+
+def raising_line(error: BaseException) -> str:
+    """The same for an exception: where the program was when something raised it."""
+    return _line_of([frame for frame, _ in walk_tb(error.__traceback__)][::-1])
+
+
+def _line_of(frames: Iterable[FrameType]) -> str:
+    outermost = ""
+    for frame in frames:
         name = frame.f_globals.get("__name__", "")
         if not name.startswith(OURS):
             if name.partition(".")[0] not in LIBRARIES:
                 return _line(frame)
             outermost = outermost or _line(frame)
-        frame = frame.f_back
     return outermost or "unknown place"
 
 

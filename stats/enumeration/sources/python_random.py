@@ -1,15 +1,170 @@
-"""Placeholder until the lazy numbers are there."""
+"""``random`` and ``secrets``: their functions and the methods of every ``random.Random``."""
+
 import random
-from tokenlaw.stats.enumeration.choices import Draw
+import secrets
+import tempfile
+from collections.abc import Callable, MutableSequence, Sequence
+from functools import partial
+from types import BuiltinMethodType, MethodType
+from typing import Any, NoReturn
+
+from tokenlaw.stats.enumeration.choices import Weight
+from tokenlaw.stats.enumeration.drawing import Drawer
+from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError
+from tokenlaw.stats.enumeration.replacing import Replacements
+from tokenlaw.stats.enumeration.tape import ADVICE, Tape
+
+DECIDED = (
+    "random", "getrandbits", "_randbelow", "choice", "choices", "shuffle", "sample", "expovariate",
+    "seed", "setstate",
+)  # fmt: skip
+"""Methods of a generator by which all others work, or that are decided at once."""
+REFUSED = (
+    "betavariate", "binomialvariate", "gammavariate", "gauss", "lognormvariate", "normalvariate",
+    "paretovariate", "randbytes", "triangular", "vonmisesvariate", "weibullvariate",
+)  # fmt: skip
+"""Methods whose law isn't known here."""
+KNOWN = frozenset(dir(random.Random))
+HIDDEN: random.Random = random._inst
+"""The generator whose methods the functions of the module are."""
+
 
 class PythonRandom:
-    def __init__(self, tape): self.tape=tape
-    def __enter__(self):
-        self.saved=(random.choices, random.random)
-        def choices(population, weights=None, k=1):
-            t=sum(weights); return [population[self.tape.choose([w/t for w in weights], Draw("random.choices"))] for _ in range(k)]
-        random.choices=choices
-        class U:
-            def __lt__(s,t): return self.tape.choose([t,1-t],Draw("u"))==0
-        random.random=lambda: U()
-    def __exit__(self,*e): random.choices,random.random=self.saved
+    """Replaces the functions of ``random`` while it is entered.
+
+    Parameters
+    ----------
+    tape : decides.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._draw = Drawer(tape, "random")
+        self._replaced = Replacements()
+
+    def __enter__(self) -> None:
+        self._state = HIDDEN.getstate()
+        methods = _Methods(self._draw).by_name()
+        functions: dict[int, Any] = {}
+        for name, method in methods.items():
+            for owner in (random.Random, random.SystemRandom):
+                self._replaced.attribute(owner, name, method)
+            for module in (random, secrets):
+                if hasattr(module, name):
+                    self._function(module, name, MethodType(method, HIDDEN), functions)
+        self._function(random, "random", self._draw.uniform, functions)
+        self._function(secrets, "randbits", MethodType(methods["getrandbits"], HIDDEN), functions)
+        self._replaced.references(self._tape.program, lambda value: _substitute(value, methods, functions))
+
+    def __exit__(self, *exception: object) -> None:
+        error = exception[1]
+        self._replaced.close()
+        if HIDDEN.getstate() != self._state and isinstance(error, EnumerationError | None):
+            raise UndecidableError(
+                "the program draws from (or seeds) the generator behind `random` by a name that can't be "
+                "replaced, such as one imported by `from random import random`: import the module instead. "
+                f"{ADVICE}"
+            ) from error
+
+    def _function(self, module: Any, name: str, function: Any, functions: dict[int, Any]) -> None:
+        functions[id(getattr(module, name))] = function
+        self._replaced.attribute(module, name, function)
+
+
+def _substitute(value: Any, methods: dict[str, Any], functions: dict[int, Any]) -> Any:
+    """What takes the place of a function that the program holds."""
+    if id(value) in functions:
+        return functions[id(value)]
+    if isinstance(value, BuiltinMethodType | MethodType) and isinstance(value.__self__, random.Random):
+        method = methods.get(value.__name__)
+        return value if method is None else MethodType(method, value.__self__)
+    return value
+
+
+class _Methods:
+    """Methods for every ``random.Random``; those that are not among them work by means of these."""
+
+    def __init__(self, draw: Drawer) -> None:
+        self._draw = draw
+        # Names of temporary files are random, and no part of the law.
+        self._names = tempfile._get_candidate_names().rng  # type: ignore[attr-defined]
+        self._real = {name: getattr(random.Random, name) for name in (*DECIDED, *REFUSED) if name in KNOWN}
+
+    def by_name(self) -> dict[str, Callable[..., Any]]:
+        """All of them, as functions of the generator and of what it is called with."""
+        return {name: self._method(name) for name in self._real}
+
+    def _method(self, name: str) -> Callable[..., Any]:
+        """A method that leaves generators of the program's own making to themselves."""
+        real = self._real[name]
+        if name == "random":
+            return self._random(real)
+        lazy = getattr(self, name.strip("_")) if name in DECIDED else partial(self._refuse, name)
+
+        def method(generator: random.Random, *arguments: Any, **options: Any) -> Any:
+            if type(generator).random is not random.Random.random or generator is self._names:
+                return real(generator, *arguments, **options)
+            return lazy(generator, *arguments, **options)
+
+        return method
+
+    def _random(self, real: Callable[[random.Random], float]) -> Callable[[random.Random], Any]:
+        draw, names = self._draw.uniform, self._names
+        return lambda generator: draw() if generator is not names else real(generator)
+
+    def _refuse(self, name: str, *arguments: Any, **options: Any) -> NoReturn:
+        self._draw.refuse(name)
+
+    def seed(self, generator: random.Random, a: object = None, version: int = 2) -> None:
+        self._draw.seed(a)
+
+    def setstate(self, generator: random.Random, state: object) -> NoReturn:
+        self._draw.refuse("setstate", "would repeat random numbers")
+
+    def getrandbits(self, generator: random.Random, k: int) -> int:
+        return self._draw.below(2**k, "getrandbits")
+
+    def randbelow(self, generator: random.Random, n: int) -> int:
+        return self._draw.below(n, "randrange")
+
+    def choice(self, generator: random.Random, seq: Sequence[Any]) -> Any:
+        return seq[self._draw.below(len(seq), "choice")] if len(seq) else self._real["choice"](generator, seq)
+
+    def choices(
+        self,
+        generator: random.Random,
+        population: Sequence[Any],
+        weights: Sequence[Weight] | None = None,
+        *,
+        cum_weights: Sequence[Weight] | None = None,
+        k: int = 1,
+    ) -> list[Any]:
+        if weights is None and cum_weights is None and len(population):
+            return [population[self._draw.below(len(population), "choices")] for _ in range(k)]
+        given = weights if cum_weights is None else cum_weights
+        known = None
+        if given is not None and (weights is None or cum_weights is None) and len(given) == len(population):
+            known = self._draw.distribution(given, "choices", cumulative=weights is None)
+        if known is None:
+            real = self._real["choices"]
+            return real(generator, population, weights, cum_weights=cum_weights, k=k)  # type: ignore[no-any-return]
+        return [population[self._draw.one_of(known, "choices")] for _ in range(k)]
+
+    def shuffle(self, generator: random.Random, x: MutableSequence[Any]) -> None:
+        self._draw.shuffle(x, "shuffle")
+
+    def sample(
+        self,
+        generator: random.Random,
+        population: Sequence[Any],
+        k: int,
+        *,
+        counts: Sequence[int] | None = None,
+    ) -> list[Any]:
+        if counts is not None or not isinstance(population, Sequence) or not 0 <= k <= len(population):
+            return self._real["sample"](generator, population, k, counts=counts)  # type: ignore[no-any-return]
+        left = list(range(len(population)))
+        return [population[left.pop(self._draw.below(len(left), "sample"))] for _ in range(k)]
+
+    def expovariate(self, generator: random.Random, lambd: float = 1.0) -> Any:
+        return self._draw.exponential("expovariate") / lambd

@@ -1,0 +1,345 @@
+"""Faults of the prefix cache: weak keys, hits, what is published, weights that change."""
+
+from collections.abc import Callable, Hashable, Sequence
+
+from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
+from tokenlaw.impl.paged.pool import BlockPool
+from tokenlaw.impl.paged.prefix_cache import BlockKey, PrefixCache
+from tokenlaw.impl.paged.sequence import SequenceRecord
+
+
+class _StaleKeys(FaultyBlocks):
+    def take(self, count: int) -> list[int]:
+        return [self.device.take() for _ in range(count)]
+
+
+class KeepsKeysOfReusedBlocks(FaultyManager):
+    """A cached block that is handed out again can still be hit.
+
+    Classes: C8.
+    Report: vllm-project/vllm 4761; nano-vllm 163.
+    Effect: another prompt's KV is hit.
+    Weakest check: kv/cached-immutable.
+    """
+
+    physical = _StaleKeys
+
+
+class _LastTokenMissing(PrefixCache):
+    def _child(self, parent: BlockKey, tokens: Sequence[int], index: int) -> BlockKey:
+        start = index * self._block_size
+        return BlockKey(parent, tuple(tokens[start : start + self._block_size - 1]), self._hash_function)
+
+
+class _WithLastTokenMissing(FaultyBlocks):
+    prefix_cache = _LastTokenMissing
+
+
+class KeyWithoutLastToken(FaultyManager):
+    """The key of a block leaves its last token out.
+
+    Classes: C9.
+    Report: kekzl imp 1301.
+    Effect: a prompt hits KV of another last token.
+    Weakest check: kv/hit.
+    """
+
+    physical = _WithLastTokenMissing
+
+
+class _NoParent(PrefixCache):
+    def _child(self, parent: BlockKey, tokens: Sequence[int], index: int) -> BlockKey:
+        while parent.parent is not None:
+            parent = parent.parent
+        return super()._child(parent, tokens, index)
+
+
+class _WithNoParent(FaultyBlocks):
+    prefix_cache = _NoParent
+
+
+class KeyWithoutParent(FaultyManager):
+    """The key of a block leaves out what comes before it.
+
+    Classes: C9.
+    Report: OpenVINO model_server 4376.
+    Effect: equal tokens after another prefix hit wrong KV.
+    Weakest check: kv/hit.
+    """
+
+    physical = _WithNoParent
+
+
+class KeyWithoutNamespace(FaultyManager):
+    """Adapters and salts are left out of the keys.
+
+    Classes: C9.
+    Report: vllm-project/vllm 3264, 44250; xLLM 2047.
+    Effect: one adapter hits another's KV.
+    Weakest check: kv/hit.
+    """
+
+    def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+        """Admit into the default namespace."""
+        return super().allocate(tokens)
+
+
+class _TwoBitKey(BlockKey):
+    __slots__ = ()
+
+    def __hash__(self) -> int:
+        return self.chain_hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BlockKey) and self.chain_hash == other.chain_hash
+
+
+class _TwoBits(PrefixCache):
+    def root(self, namespace: Hashable, epoch: int) -> BlockKey:
+        return _TwoBitKey(None, (namespace, epoch), lambda value: hash(value) % 4)
+
+    def _child(self, parent: BlockKey, tokens: Sequence[int], index: int) -> BlockKey:
+        start = index * self._block_size
+        content = tuple(tokens[start : start + self._block_size])
+        return _TwoBitKey(parent, content, lambda value: hash(value) % 4)
+
+
+class _WithTwoBits(FaultyBlocks):
+    prefix_cache = _TwoBits
+
+
+class KeyOfTwoBits(FaultyManager):
+    """A block is found by a hash alone, of two bits; its tokens are never compared.
+
+    Classes: C9.
+    Report: openvino.genai 3722; Mooncake 644.
+    Effect: any prompt may hit any block.
+    Weakest check: kv/hit.
+    """
+
+    physical = _WithTwoBits
+
+
+class _SkipsHoles(PrefixCache):
+    def lookup(
+        self, root: BlockKey, tokens: Sequence[int], usable: Callable[[int], bool]
+    ) -> tuple[list[BlockKey], list[int]]:
+        keys: list[BlockKey] = []
+        blocks: list[int] = []
+        parent = root
+        for index in range((len(tokens) - 1) // self._block_size):
+            parent = self._child(parent, tokens, index)
+            block = self._block_of.get(parent)
+            if block is not None and usable(block):
+                keys.append(parent)
+                blocks.append(block)
+        return keys, blocks
+
+
+class _HeadsFirst(FaultyBlocks):
+    prefix_cache = _SkipsHoles
+
+    def release_all(self, blocks: Sequence[int]) -> None:
+        for block in blocks:
+            self.release(block)
+
+
+class HitsBehindHoles(FaultyManager):
+    """The head of a prefix is evicted first, and a hit goes on behind the hole.
+
+    Classes: C23, C8.
+    Report: llm-d-inference-sim 705, 704.
+    Effect: blocks stand at the wrong positions.
+    Weakest check: kv/hit.
+    """
+
+    physical = _HeadsFirst
+
+
+class _StaysIdle(BlockPool):
+    def share(self, block: int) -> None:
+        self._references[block] += 1
+
+
+class _WithStaysIdle(FaultyBlocks):
+    pool = _StaysIdle
+
+
+class HitStaysFree(FaultyManager):
+    """An idle block that is hit stays in the line of blocks to be handed out.
+
+    Classes: C7.
+    Report: mini-sglang 52.
+    Effect: the block of a live sequence is handed out.
+    Weakest check: kv/partition.
+    """
+
+    physical = _WithStaysIdle
+
+
+class _TakesFirst(FaultyBlocks):
+    def share_and_take(self, hits: list[int], count: int, purpose: str) -> list[int]:
+        self.require(count, purpose, spoken_for=sum(map(self.device.is_evictable, hits)))
+        new = self.take(count)
+        for block in hits:
+            self.device.share(block)
+        return hits + new
+
+
+class EvictsItsOwnHit(FaultyManager):
+    """New blocks are taken between the lookup of a hit and its acquisition.
+
+    Classes: C7.
+    Report: vllm-project/vllm 37076, 37164; sgl-project/sglang 27631.
+    Effect: the block that was hit is handed out for something else.
+    Weakest check: kv/waste.
+    """
+
+    physical = _TakesFirst
+
+
+class HitsTheWholePrompt(FaultyManager):
+    """A prompt that is cached to its end leaves no token to compute.
+
+    Classes: C11.
+    Report: vllm-project/vllm 3193; mlx-lm 1581.
+    Effect: there are no logits to continue from.
+    Weakest check: kv/hit.
+    """
+
+    def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+        """Look one token further."""
+        handle = super().allocate([*tokens, 0], namespace)
+        self._truncate(self._record(handle), len(tokens), self._blocks_for(len(tokens)))
+        return handle
+
+
+class PublishesAtScheduling(FaultyManager):
+    """Blocks can be hit before anything is written.
+
+    Classes: C10.
+    Report: vllm-project/vllm 37152, 41838; sgl-project/sglang 28374.
+    Effect: uninitialised KV is hit.
+    Weakest check: kv/publish.
+    """
+
+    def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+        """Admit and commit at once."""
+        handle = super().allocate(tokens, namespace)
+        self.commit(handle, len(tokens))
+        return handle
+
+
+class PublishesPartialBlocks(FaultyManager):
+    """A block can be hit before it is full.
+
+    Classes: C10.
+    Report: vllm-project/vllm 34587.
+    Effect: slots that aren't written are hit.
+    Weakest check: kv/publish.
+    """
+
+    def _publish(self, record: SequenceRecord) -> None:
+        for index in range(len(record.keys), self._blocks_for(record.committed)):
+            key = self._blocks.cache.publish(record.last_key, record.tokens, index, record.table[index])
+            record.keys.append(key)
+
+
+class PublishesDrafts(FaultyManager):
+    """Blocks of drafts can be hit before they are accepted.
+
+    Classes: C10, C12.
+    Report: vllm-project/vllm 43559, 57128.
+    Effect: KV of rejected tokens is hit.
+    Weakest check: kv/publish.
+    """
+
+    def speculate(self, sequence: int, drafts: Sequence[int]) -> None:
+        """Publish with the drafts."""
+        super().append(sequence, drafts)
+        record = self._record(sequence)
+        record.committed = len(record.tokens)
+        self._publish(record)
+        record.drafts = len(drafts)
+
+
+class _KeepsKey(FaultyBlocks):
+    def extend(self, table: list[int], wanted: int, *, tail: int | None, purpose: str) -> None:
+        super().extend(table, wanted, tail=tail if self._copies(table, tail) else None, purpose=purpose)
+
+    def _copies(self, table: list[int], tail: int | None) -> bool:
+        return tail is not None and self.is_shared(table[tail])
+
+
+class OverwritesPublishedBlocks(FaultyManager):
+    """After a rollback into a published block, it is overwritten and can still be hit.
+
+    Classes: C10, C12.
+    Report: vllm-mlx 385.
+    Effect: a later prompt hits KV of other tokens.
+    Weakest check: kv/cached-immutable.
+    """
+
+    physical = _KeepsKey
+
+
+class KeepsCacheOverWeights(FaultyManager):
+    """The cache survives a change of the weights.
+
+    Classes: C25.
+    Report: lmdeploy 4917; vllm-project/vllm 9744.
+    Effect: old KV under new weights.
+    Weakest check: kv/epoch.
+    """
+
+    def new_epoch(self) -> None:
+        """Nothing."""
+
+
+class PublishesOldEpochs(FaultyManager):
+    """A sequence that lived across a change of the weights publishes what it wrote before.
+
+    Classes: C25.
+    Report: NeMo-RL 4018.
+    Effect: old KV under new weights.
+    Weakest check: kv/epoch.
+    """
+
+    def new_epoch(self) -> None:
+        """Every live sequence belongs to the new weights."""
+        super().new_epoch()
+        for record in self._sequences.values():
+            record.epoch = self._epoch
+
+
+class ResetDoesNothing(FaultyManager):
+    """A reset of the cache leaves it as it is.
+
+    Classes: C25, C7.
+    Report: vllm-project/vllm 46125.
+    Effect: what must be forgotten is hit.
+    Weakest check: kv/epoch.
+    """
+
+    def reset_cache(self) -> None:
+        """Nothing."""
+
+
+PREFIX_FAULTS = (
+    ("keeps_keys_of_reused_blocks", KeepsKeysOfReusedBlocks),
+    ("key_without_last_token", KeyWithoutLastToken),
+    ("key_without_parent", KeyWithoutParent),
+    ("key_without_namespace", KeyWithoutNamespace),
+    ("key_of_two_bits", KeyOfTwoBits),
+    ("hits_behind_holes", HitsBehindHoles),
+    ("hit_stays_free", HitStaysFree),
+    ("evicts_its_own_hit", EvictsItsOwnHit),
+    ("hits_the_whole_prompt", HitsTheWholePrompt),
+    ("publishes_at_scheduling", PublishesAtScheduling),
+    ("publishes_partial_blocks", PublishesPartialBlocks),
+    ("publishes_drafts", PublishesDrafts),
+    ("overwrites_published_blocks", OverwritesPublishedBlocks),
+    ("keeps_cache_over_weights", KeepsCacheOverWeights),
+    ("publishes_old_epochs", PublishesOldEpochs),
+    ("reset_does_nothing", ResetDoesNothing),
+)

@@ -1,0 +1,63 @@
+"""States of torch's generators while a law is enumerated: they show draws that nobody has seen.
+
+Replaced kernels seed a generator anew after each draw, and programs seed them; so a generator that is neither
+as it was, nor freshly seeded, was drawn from by an operator that isn't replaced.
+"""
+
+import torch
+
+CPU_STATE = 5056
+"""Bytes of a Mersenne twister's state in torch: the seed, how many numbers are left, where it stands, ..."""
+
+
+class GeneratorStates:
+    """What the generators of torch were like before the enumeration, and before the run."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[torch.Generator, torch.Tensor]] = []
+        self._run: dict[int, tuple[torch.Generator, torch.Tensor]] = {}
+
+    def enter(self) -> None:
+        """Take down the states of the global generators."""
+        used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+        known = (torch.default_generator, *(torch.cuda.default_generators if used else ()))
+        self._before = [(one, one.get_state()) for one in known]
+
+    def state(self, generator: torch.Generator) -> tuple[bytes, bool]:
+        """A generator's state before a draw (its seed, if that says all), and whether it was drawn from unseen."""
+        state = generator.get_state()
+        known = self._run.get(id(generator))
+        if known is None:
+            # A generator of the program may come in any state.
+            earlier = next((before for one, before in self._before if one is generator), state)
+            known = self._run[id(generator)] = generator, state
+        else:
+            earlier = known[1]
+        if _is_fresh(state):
+            return state.numpy()[:8].tobytes(), False
+        return state.numpy().tobytes(), not torch.equal(state, earlier)
+
+    def end_run(self) -> None:
+        """Give generators back the states from before the run: the next one begins as this one has."""
+        for generator, state in self._run.values():
+            generator.set_state(state)
+        self._run.clear()
+
+    def exit(self) -> bool:
+        """Give all generators their states back; whether a global one was drawn from unseen."""
+        states = [(one.get_state(), before) for one, before in self._before]
+        self.end_run()
+        for generator, before in self._before:
+            generator.set_state(before)
+        return any(not (_is_fresh(now) or torch.equal(now, before)) for now, before in states)
+
+
+def _is_fresh(state: torch.Tensor) -> bool:
+    """Whether a generator was seeded and not drawn from since."""
+    numbers = state.numpy()
+    # A Mersenne twister has one number left then and is at place 0; CUDA's generators have an offset.
+    return (
+        bool(not numbers[16:24].any() and numbers[8] == 1)
+        if len(numbers) == CPU_STATE
+        else not numbers[8:].any()
+    )

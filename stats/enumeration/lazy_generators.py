@@ -1,0 +1,106 @@
+"""Generators of ``numpy.random`` that ask a tape.
+
+They are subclasses of numpy's, since programs ask for the class. Every method that draws and isn't known
+here is refused by name, also those that a later numpy may add.
+"""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from tokenlaw.stats.enumeration.drawing import Drawer
+from tokenlaw.stats.enumeration.errors import EnumerationError
+from tokenlaw.stats.enumeration.numpy_draws import Distributions
+from tokenlaw.stats.enumeration.states import current
+from tokenlaw.stats.enumeration.tape import Tape
+
+RealGenerator = np.random.Generator
+RealRandomState = np.random.RandomState
+SCRATCH = RealGenerator(np.random.PCG64(0)), RealRandomState(0)
+"""Real generators that check arguments; their numbers are thrown away."""
+DECIDED = {
+    name: name
+    for name in (
+        "random", "uniform", "standard_exponential", "exponential", "gumbel", "integers",
+        "choice", "multinomial", "binomial", "shuffle", "permutation",
+    )
+} | {"randint": "integers", "random_sample": "random"}  # fmt: skip
+"""Methods of generators of either kind, and by which of `Distributions` they are decided."""
+
+
+class LazyGenerator(RealGenerator):
+    """A ``numpy.random.Generator`` that asks a tape."""
+
+    def __init__(self, bit_generator: object = None, *, tape: Tape | None = None) -> None:
+        super().__init__(SCRATCH[0].bit_generator)
+        self.draws = Distributions(Drawer(tape or _running(), "numpy.random.Generator"), SCRATCH[0])
+
+    def spawn(self, n_children: int) -> list[Any]:
+        """Independent generators."""
+        return [LazyGenerator(tape=self.draws.draw.tape) for _ in range(n_children)]
+
+
+class LazyRandomState(RealRandomState):
+    """A ``numpy.random.RandomState`` that asks a tape."""
+
+    def __init__(self, seed: object = None, *, tape: Tape | None = None) -> None:
+        super().__init__(SCRATCH[0].bit_generator)
+        self.draws = Distributions(Drawer(tape or _running(), "numpy.random"), SCRATCH[1])
+        self.seed(seed)
+
+    def seed(self, seed: Any = None) -> None:
+        """Harmless."""
+        self.draws.draw.seed(seed)
+
+    def get_state(self, legacy: Any = True) -> Any:
+        """Of a generator that nobody draws from; it can't be set."""
+        return SCRATCH[1].get_state(legacy)
+
+    def rand(self, *dimensions: int) -> Any:
+        """Uniform numbers."""
+        return self.random(dimensions or None)
+
+
+def default_rng(seed: Any = None) -> LazyGenerator:
+    """Stands for ``numpy.random.default_rng``."""
+    if isinstance(seed, LazyGenerator):
+        return seed
+    generator = LazyGenerator()
+    generator.draws.draw.seed(None if isinstance(seed, np.random.BitGenerator) else seed, "default_rng")
+    return generator
+
+
+def _decided(name: str) -> Callable[..., Any]:
+    def method(generator: Any, *arguments: Any, **options: Any) -> Any:
+        if generator.draws.draw.tape is not current.get():
+            raise EnumerationError(
+                "a random generator that was made while a law was enumerated is used later"
+            )
+        return getattr(generator.draws, name)(*arguments, **options)
+
+    return method
+
+
+def _running() -> Tape:
+    """The tape of the enumeration that goes on."""
+    return cast("Tape", current.get())
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(generator: Any, *arguments: Any, **options: Any) -> Any:
+        return generator.draws.draw.refuse(name)
+
+    return method
+
+
+def _complete(lazy: type, real: type) -> None:
+    """Give a class what it doesn't define itself."""
+    for name in dir(real):
+        if not name.startswith("__") and name not in vars(lazy):
+            made = _decided(DECIDED[name]) if name in DECIDED else _refused(name)
+            setattr(lazy, name, made if callable(getattr(real, name)) else property(made))
+
+
+_complete(LazyGenerator, RealGenerator)
+_complete(LazyRandomState, RealRandomState)

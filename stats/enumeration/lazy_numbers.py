@@ -1,0 +1,243 @@
+"""Numbers that follow from a uniform which isn't decided yet, as a program sees them.
+
+A lazy number stands for a float. It is none (whatever reads a float in C would silently read a wrong
+value), but it is compared, shifted, scaled and mapped like one; where it is rounded to an integer, the
+integer is decided. Everything else is refused by name, with the program's line: never is a law silently
+wrong.
+
+A number with a continuous law equals a constant with probability zero, so ``==`` with a constant is
+false.
+"""
+
+import sys
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tokenlaw.stats.enumeration import monotone
+from tokenlaw.stats.enumeration.images import Image, operand
+from tokenlaw.stats.enumeration.states import current
+
+KEEPS_THE_TYPE = ("fractions", "json", "tokenlaw.stats.enumeration")
+"""Modules that treat floats by their type: they would convert what pretends to be one."""
+
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
+
+
+class LazyNumber(Image):
+    """A strictly monotone function of a uniform, in place of a float.
+
+    Examples
+    --------
+    >>> import random
+    >>> from tokenlaw.stats.enumeration.exact_law import exact_law
+    >>> def program():
+    ...     u = random.random()
+    ...     return u < 0.5, -math.log(u) < 1, int(4 * u)
+    >>> exact_law(program).probabilities[True, True, 1]
+    0.13212055882855767
+    """
+
+    __slots__ = ()
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What ``isinstance`` takes it for: a float, so that programs which ask go on as usual."""
+        asking = sys._getframe(1).f_globals.get("__name__", "")
+        return LazyNumber if asking.startswith(KEEPS_THE_TYPE) else float
+
+    def __lt__(self, other: Any) -> Any:
+        kind = type(other)
+        if not self.steps and (kind is Fraction or (kind is float and other == other)):  # noqa: PLR0124 - not nan
+            return self.uniform.below(other)
+        return self._order("less", other, below=True)
+
+    def __le__(self, other: Any) -> Any:
+        return self._order("less_equal", other, below=True, equal=True)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._order("greater", other, below=False)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._order("greater_equal", other, below=False, equal=True)
+
+    def _order(self, name: str, other: Any, *, below: bool, equal: bool = False) -> Any:
+        """Compare; ``equal`` is the answer to a comparison with itself."""
+        value = operand(other)
+        if value is None:
+            return self._array(name, other)
+        if isinstance(value, Image):
+            return equal if self.same(value) else self.smaller_than(value) == below
+        return value == value and self.below(value) == below  # noqa: PLR0124 - false for nan
+
+    def __eq__(self, other: object) -> Any:
+        value = operand(other)
+        if value is None:
+            return self._array("equal", other)
+        return isinstance(value, Image) and self.same(value)
+
+    def __ne__(self, other: object) -> Any:
+        equal = self.__eq__(other)
+        return not equal if isinstance(equal, bool) else self._array("not_equal", other)
+
+    def __add__(self, other: Any) -> Any:
+        value = operand(other)
+        if value is None:
+            return self._array("add", other)
+        return self.plus(value) if isinstance(value, Image) else self.affine(1, value)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._array("subtract", other) if operand(other) is None else self + (-other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._array("subtract", other, swapped=True) if operand(other) is None else -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        value = operand(other)
+        if value is None:
+            return self._array("multiply", other)
+        if isinstance(value, Image):
+            return self.power(2) if self.same(value) else self.refuse("a product of two random numbers")
+        return self.affine(value, 0)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        value = operand(other)
+        if value is None:
+            return self._array("divide", other)
+        if isinstance(value, Image):
+            return 1.0 if self.same(value) else self.refuse("a quotient of two random numbers")
+        if value == 0 and isinstance(other, np.generic):
+            return np.divide(self, other)
+        return self.affine(monotone.ratio(1, value), 0)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return (
+            self._array("divide", other, swapped=True) if operand(other) is None else self.power(-1) * other
+        )
+
+    def __neg__(self) -> Any:
+        return self.affine(-1, 0)
+
+    def __pos__(self) -> "LazyNumber":
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self.is_positive() else -self
+
+    def __pow__(self, other: Any) -> Any:
+        value = operand(other)
+        if value is None:
+            return self._array("power", other)
+        return self.refuse("a random power") if isinstance(value, Image) else self.power(value)
+
+    def __rpow__(self, other: Any) -> Any:
+        value = operand(other)
+        if value is None:
+            return self._array("power", other, swapped=True)
+        if isinstance(value, Image) or value <= 0:
+            self.refuse("a random power of a number not above zero")
+        exponent = self * monotone.logarithm(value)
+        return exponent.exp() if isinstance(exponent, Image) else 1.0
+
+    def __floordiv__(self, other: Any) -> Any:
+        quotient = self / other
+        return float(quotient.floor()) if isinstance(quotient, Image) else quotient // 1
+
+    def __mod__(self, other: Any) -> Any:
+        return self - (self // other) * other
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __floor__(self) -> int:
+        return self.floor()
+
+    def __ceil__(self) -> int:
+        return -(-self).floor()  # type: ignore[no-any-return]
+
+    def __int__(self) -> int:
+        return self.floor() if self.is_positive() else -(-self).floor()
+
+    __trunc__ = __int__
+
+    def __round__(self, digits: int | None = None) -> int:
+        if digits is not None:
+            self.refuse("round() to digits")
+        return (self + monotone.ratio(1, 2)).floor()  # type: ignore[no-any-return]
+
+    def item(self) -> "LazyNumber":
+        """Itself, as numpy's numbers have it."""
+        return self
+
+    def astype(self, dtype: Any) -> Any:
+        """Itself as a floating-point number, its integer part as an integer."""
+        if np.issubdtype(dtype, np.integer):
+            return int(self)
+        return self if np.issubdtype(dtype, np.floating) else self.refuse(f"a cast to {dtype}")
+
+    def __copy__(self) -> "LazyNumber":
+        return self
+
+    def __deepcopy__(self, memory: object) -> "LazyNumber":
+        return self
+
+    # What can't be answered.
+
+    def __float__(self) -> float:
+        self.refuse(
+            "float(), or a function that reads a float,", "needs the value of a random number; leave it out"
+        )
+
+    def __bool__(self) -> bool:  # noqa: PLE0304 - never returns
+        self.refuse("the truth of a random number")
+
+    def __complex__(self) -> complex:
+        self.refuse("complex()")
+
+    def __hash__(self) -> int:  # noqa: PLE0309 - never returns
+        self.refuse("hash(), or returning a random number,")
+
+    def __format__(self, how: str) -> str:
+        self.refuse("printing a random number", "needs its value")
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        self.refuse("pickling a random number", "needs its value")
+
+    def __repr__(self) -> str:
+        if current.get() is self.uniform.tape:
+            self.refuse("printing a random number", "needs its value")
+        return f"<{monotone.words(self.steps, 'u')}, undecided>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"a random number has no {name}")
+        self.refuse(f"`.{name}` of a random number, or returning it,")
+
+    # Arrays.
+
+    def _array(self, name: str, other: Any, *, swapped: bool = False) -> Any:
+        """An operation with an array or a tensor, elementwise; with anything else it isn't defined."""
+        if not hasattr(other, "ndim"):
+            return NotImplemented
+        if isinstance(other, np.ndarray):
+            pair = (other, self) if swapped else (self, other)
+            return getattr(np, name)(*pair)
+        if type(other).__module__ != "torch" or name not in COMPARISONS:
+            return NotImplemented
+        compared = getattr(np, name)(self, other.detach().cpu().double().numpy())
+        return other.new_tensor(compared, dtype=sys.modules["torch"].bool)
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        from tokenlaw.stats.enumeration.lazy_arrays import apply  # noqa: PLC0415 - arrays know numbers
+
+        return apply(function, method, inputs, options)
+
+    def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
+        from tokenlaw.stats.enumeration.lazy_arrays import call  # noqa: PLC0415
+
+        return call(function, inputs, options)

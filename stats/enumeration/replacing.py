@@ -1,0 +1,166 @@
+"""Attributes that are replaced for a while, and references of a program to what is replaced.
+
+A program that says ``from random import random`` holds the function itself; replacing the attribute of
+the module doesn't reach it. So the program's own names are searched as well: globals of its functions,
+closures, attributes.
+"""
+
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from typing import Any
+
+MISSING = object()
+MOST_OBJECTS = 20_000
+"""Objects of a program that are searched at most."""
+PACKAGE, OURS = "tokenlaw", "tokenlaw.stats.enumeration"
+LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+LEAVES = frozenset({bool, bytes, complex, float, int, str, type(None)})
+Undo = Callable[[], None]
+Reference = tuple[Any, Any, Any]
+"""Where something is held (a dictionary, a list, a closure's cell, a class, None if fixed), its key, and it."""
+
+
+class Replacements:
+    """Replaces attributes until it is closed; then they are as before."""
+
+    def __init__(self) -> None:
+        self._undo: list[Undo] = []
+
+    def attribute(self, owner: Any, name: str, value: Any) -> None:
+        """Replace an attribute of a module or class; one that is inherited is inherited again in the end."""
+        before = vars(owner).get(name, MISSING)
+        setattr(owner, name, value)
+        if before is MISSING:
+            self._undo.append(lambda: delattr(owner, name))
+        else:
+            self._undo.append(lambda: setattr(owner, name, before))
+
+    def references(self, program: object, substitute: Callable[[Any], Any]) -> None:
+        """Replace what a program refers to.
+
+        Parameters
+        ----------
+        substitute : gives what a value is replaced by, or the value itself.
+        """
+        for place, key, value in _found(program):
+            new = substitute(value)
+            if new is not value:
+                _put(place, key, new)
+                self._undo.append(partial(_put, place, key, value))
+
+    def close(self) -> None:
+        """Undo all, the last one first."""
+        _last.clear()
+        while self._undo:
+            self._undo.pop()()
+
+
+_last: "list[tuple[object, list[Reference]]]" = []
+"""The program that was searched last, and what was found: several sources look for the same."""
+
+
+def _found(program: object) -> "list[Reference]":
+    if not _last or _last[0][0] is not program:
+        _last[:] = [(program, list(references(program)))]
+    return _last[0][1]
+
+
+def references(program: object) -> Iterator[Reference]:
+    """What a program refers to: where (a dictionary, a list, a closure's cell), under which key, and what.
+
+    Libraries are left out: theirs are many, and they aren't the program.
+    """
+    seen: set[int] = set()
+    waiting: list[object] = [program]
+    while waiting and len(seen) < MOST_OBJECTS:
+        item = waiting.pop()
+        if id(item) in seen:
+            continue
+        seen.add(id(item))
+        for place, key, value in list(_inside(item)):
+            yield place, key, value
+            if type(value) not in LEAVES:
+                waiting.append(value)
+
+
+def _inside(item: object) -> Iterator[Reference]:
+    if isinstance(item, FunctionType):
+        yield from _of_function(item)
+    elif isinstance(item, MethodType | partial):
+        parts = ("__self__", "__func__") if isinstance(item, MethodType) else ("func", "args", "keywords")
+        yield from ((None, None, getattr(item, part)) for part in parts)
+    elif isinstance(item, dict | list | tuple):
+        place = None if isinstance(item, tuple) else item
+        pairs = item.items() if isinstance(item, dict) else enumerate(item)
+        yield from ((place, key, value) for key, value in pairs)
+    elif isinstance(item, type):
+        if not _is_library(sys.modules.get(item.__module__)):
+            yield from ((item, key, value) for key, value in vars(item).items())
+    elif isinstance(item, ModuleType):
+        if getattr(item, "__file__", None) and not _is_library(item):  # a neighbour of the program
+            yield None, None, vars(item)
+    else:
+        yield from _of_object(item)
+
+
+def _of_object(item: object) -> Iterator[Reference]:
+    kind = type(item)
+    if kind is not SimpleNamespace and _is_library(sys.modules.get(kind.__module__)):
+        return
+    values = getattr(item, "__dict__", None)
+    if type(values) is dict:
+        yield from ((values, key, value) for key, value in values.items())
+    for name in _slots(kind):
+        if hasattr(item, name):
+            yield _Attributes(item), name, getattr(item, name)
+    yield None, None, kind
+
+
+def _slots(kind: type) -> Iterator[str]:
+    for base in kind.__mro__:
+        names = vars(base).get("__slots__", ())
+        yield from (
+            name for name in ((names,) if isinstance(names, str) else names) if not name.startswith("__")
+        )
+
+
+@dataclass(frozen=True)
+class _Attributes:
+    """The attributes of an object, for those that have no dictionary."""
+
+    of: object
+
+    def __setitem__(self, name: str, value: object) -> None:
+        object.__setattr__(self.of, name, value)
+
+
+def _of_function(function: FunctionType) -> Iterator[Reference]:
+    for cell in function.__closure__ or ():
+        try:
+            yield cell, None, cell.cell_contents
+        except ValueError:  # not filled yet
+            continue
+    yield None, None, function.__defaults__
+    yield None, None, function.__kwdefaults__
+    if not _is_library(function.__globals__):
+        yield None, None, function.__globals__
+
+
+def _is_library(names: dict[str, Any] | ModuleType | None) -> bool:
+    found = names if isinstance(names, dict) else {} if names is None else vars(names)
+    name = str(found.get("__name__"))
+    ours = name in (PACKAGE, "builtins") or name.startswith(OURS)
+    return ours or str(found.get("__file__") or "").startswith(LIBRARY_FOLDERS)
+
+
+def _put(place: Any, key: Any, value: Any) -> None:
+    if isinstance(place, CellType):
+        place.cell_contents = value
+    elif isinstance(place, type):
+        setattr(place, key, value)
+    elif place is not None:
+        place[key] = value

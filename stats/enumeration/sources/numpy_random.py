@@ -1,0 +1,110 @@
+"""``numpy.random``: its functions, and generators of both kinds, wherever a program holds them."""
+
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError
+from tokenlaw.stats.enumeration.lazy_arrays import lazily
+from tokenlaw.stats.enumeration.lazy_generators import (
+    LazyGenerator,
+    LazyRandomState,
+    RealGenerator,
+    RealRandomState,
+    default_rng,
+)
+from tokenlaw.stats.enumeration.replacing import Replacements
+from tokenlaw.stats.enumeration.tape import ADVICE, Tape
+
+HIDDEN: Any = np.random.mtrand._rand
+"""The generator whose methods the functions of the module are."""
+OF_THE_MODULE = {
+    "seed": "seed",
+    "sample": "random_sample",
+    "ranf": "random_sample",
+    "set_bit_generator": "set_state",
+}
+"""Functions of the module that are no methods of its generator, and methods that do the same."""
+
+LAZY: dict[type, Any] = {RealGenerator: LazyGenerator, RealRandomState: LazyRandomState}
+
+
+class NumpyRandom:
+    """Replaces the functions and classes of ``numpy.random`` while it is entered.
+
+    Generators that were made before are replaced where the program holds them: globals, closures, attributes.
+
+    Parameters
+    ----------
+    tape : decides.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._replaced = Replacements()
+        self._held: list[tuple[Any, Hashable]] = []
+
+    def __enter__(self) -> None:
+        self._hold(HIDDEN)
+        hidden = LazyRandomState(tape=self._tape)
+        new: dict[int, Any] = {id(HIDDEN): hidden}
+        substitutes = {"Generator": LazyGenerator, "RandomState": LazyRandomState, "default_rng": default_rng}
+        for name in dir(np.random):
+            if name in OF_THE_MODULE or getattr(getattr(np.random, name), "__self__", None) is HIDDEN:
+                substitutes[name] = getattr(hidden, OF_THE_MODULE.get(name, name))
+        for name, substitute in substitutes.items():
+            new[id(getattr(np.random, name))] = substitute
+            self._replaced.attribute(np.random, name, substitute)
+        for name in ("array", "asarray"):
+            substitutes[name] = new[id(getattr(np, name))] = _lazily(getattr(np, name))
+            self._replaced.attribute(np, name, substitutes[name])
+        self._replaced.attribute(np.random.mtrand, "_rand", hidden)
+        self._replaced.references(self._tape.program, lambda value: self._substitute(value, new))
+
+    def __exit__(self, *exception: object) -> None:
+        error = exception[1]
+        self._replaced.close()
+        for generator, state in self._held:
+            if _state(generator) != state and isinstance(error, EnumerationError | None):
+                raise UndecidableError(
+                    f"the program draws from a {type(generator).__name__} that was made before and is held "
+                    "where it can't be replaced: make it inside, or hold it as a global of the program's "
+                    f"module. {ADVICE}"
+                ) from error
+
+    def _hold(self, generator: Any) -> None:
+        self._held.append((generator, _state(generator)))
+
+    def _substitute(self, value: Any, new: dict[int, Any]) -> Any:
+        """What takes the place of a function, a class or a generator that the program holds."""
+        if id(value) in new:
+            return new[id(value)]
+        if type(value) in LAZY:
+            self._hold(value)
+            new[id(value)] = LAZY[type(value)](tape=self._tape)
+            return new[id(value)]
+        owner = getattr(value, "__self__", None) if callable(value) else None
+        return getattr(self._substitute(owner, new), value.__name__) if type(owner) in LAZY else value
+
+
+def _lazily(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes arrays, lazy ones of lazy numbers."""
+
+    @wraps(make)
+    def function(*arguments: Any, **options: Any) -> Any:
+        return lazily(make(*arguments, **options))
+
+    return function
+
+
+def _state(generator: Any) -> Hashable:
+    bits = generator.bit_generator if isinstance(generator, RealGenerator) else generator._bit_generator
+    return _frozen(bits.state)
+
+
+def _frozen(state: Any) -> Hashable:
+    if isinstance(state, dict):
+        return tuple(_frozen(value) for value in state.values())
+    return state.tobytes() if isinstance(state, np.ndarray) else state

@@ -1,0 +1,97 @@
+"""Random numbers of torch: while a law is enumerated, the kernels that draw them ask a tape.
+
+Only those kernels are replaced, through ``torch.library``: all else runs as always, and costs nothing.
+Draws from finitely many values are decided at once; real numbers become lazy tensors.
+"""
+
+import importlib
+import warnings
+from functools import cache
+from typing import Any
+
+import torch
+
+from tokenlaw.stats.enumeration import (  # noqa: F401 - they register what can be done with lazy tensors
+    lazy_tensor_decisions,
+    lazy_tensor_moves,
+    lazy_tensor_races,
+    lazy_tensor_values,
+)
+from tokenlaw.stats.enumeration.errors import UndecidableError
+from tokenlaw.stats.enumeration.lazy_tensors import LazyInPlace, give_back, refuse
+from tokenlaw.stats.enumeration.noise_book import NoiseBook
+from tokenlaw.stats.enumeration.tape import ADVICE, Tape
+from tokenlaw.stats.enumeration.torch_draws import TorchDraws
+
+SCRIPTED = (torch._C.ScriptFunction, torch._C.ScriptMethod)
+"""Functions that read the memory of tensors past their Python class."""
+
+
+class TorchRandom:
+    """Replaces the random kernels of torch while it is entered.
+
+    The state of the global generators is what it was before, whatever the program does to it.
+
+    Parameters
+    ----------
+    tape : decides.
+
+    Raises
+    ------
+    UndecidableError
+        At the end, if random numbers were drawn past the replaced kernels.
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape, self.book = tape, NoiseBook(tape)
+        self._library: torch.library.Library | None = None
+        self._draws = TorchDraws(self.book)
+        self._calls = {kind: kind.__call__ for kind in SCRIPTED}
+
+    def __enter__(self) -> "TorchRandom":
+        _prepare()
+        self.book.generators.enter()
+        self._library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+        with warnings.catch_warnings():
+            # Replacing a kernel is what torch warns of.
+            warnings.simplefilter("ignore")
+            for name, kernel in self._draws.kernels().items():
+                for device in _devices():
+                    self._library.impl(name, kernel, device)  # type: ignore[no-untyped-call]
+        for kind, call in self._calls.items():
+            kind.__call__ = self._guarded(call)  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._library is not None:
+            self._library._destroy()  # type: ignore[no-untyped-call]
+            self._library = None
+        for kind, call in self._calls.items():
+            kind.__call__ = call  # type: ignore[method-assign]
+        give_back(self.book.taken_over)
+        unseen = self.book.generators.exit()
+        if unseen and exception[0] is None:
+            raise UndecidableError(
+                "the program drew random numbers of torch by an operation that isn't seen here, such as "
+                f"dropout inside a fused kernel. {ADVICE}"
+            )
+
+    def _guarded(self, call: Any) -> Any:
+        def guarded(function: Any, *args: Any, **options: Any) -> Any:
+            if any(type(value) is LazyInPlace for value in (*args, *options.values())):
+                refuse(self.book, "a scripted function", "reads random numbers that aren't decided")
+            return call(function, *args, **options)
+
+        return guarded
+
+
+@cache
+def _prepare() -> None:
+    """Import what torch imports at the first operator of a tensor subclass: that draws random numbers."""
+    if torch.distributed.is_available():
+        importlib.import_module("torch.distributed.tensor")
+
+
+@cache
+def _devices() -> tuple[str, ...]:
+    return ("CPU", "CUDA") if torch.cuda.is_available() else ("CPU",)

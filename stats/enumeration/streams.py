@@ -1,0 +1,116 @@
+"""Generators of random numbers while a law is enumerated: equal states give equal numbers.
+
+Programs seed generators, often the same way twice: a drafter and a verifier with one seed share their
+numbers, a stream that is started again repeats itself. So a draw is kept under the state that its generator
+has. Whoever draws in that state again, in the same way, gets the same undecided numbers; in another way, it
+is refused, since then numbers depend on each other as only the generator's algorithm knows. After a draw the
+generator goes on to a state that follows from the one before. Generators with different seeds count as
+independent.
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from tokenlaw.stats.enumeration.forms import Forms
+from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import copied, write
+from tokenlaw.stats.enumeration.lazy_tensors import LazyInPlace, LazyTensor, lazy_of, refuse
+from tokenlaw.stats.enumeration.noise_book import NoiseBook
+
+Kernel = Callable[..., torch.Tensor]
+"""Draws, as an operator of torch: gives a new tensor, or writes into its first argument."""
+
+SHAPE_ONLY = ("rand_like",)
+"""Operators that look at the shape of their first argument only, beside those that write over it."""
+
+
+def draw(
+    book: NoiseBook, name: str, kernel: Kernel, args: tuple[Any, ...], options: dict[str, Any]
+) -> torch.Tensor:
+    """The numbers that a generator gives in its state: new ones, or those that it gave in it before.
+
+    Parameters
+    ----------
+    book : has the random numbers of the run.
+    name : of the operator, without its overload, such as ``uniform_``.
+    kernel, args, options : what draws new numbers.
+    """
+    generator = _generator(args, options)
+    drawn_before = book.drawn()
+    state, unseen = book.generators.state(generator)
+    if unseen:
+        refuse(
+            book,
+            f"torch.{name}",
+            "comes after random numbers that were drawn by an operator that isn't seen here",
+        )
+    state = _digest(state, generator)
+    asked = _asked(name, args, options)
+    before = drawn_before.get(state)
+    if before is None:
+        drawn = kernel(*args, **options)
+        drawn_before[state] = asked, _kept(drawn)
+    elif before[0] == asked:
+        drawn = _again(book, before[1], args[0] if name.endswith("_") else None)
+    else:
+        refuse(
+            book,
+            f"torch.{name}",
+            "draws with a seed with which other numbers were drawn before: they depend on each other",
+        )
+    generator.manual_seed(int.from_bytes(state[:7], "little"))
+    return drawn
+
+
+def _again(book: NoiseBook, kept: torch.Tensor, target: torch.Tensor | None) -> torch.Tensor:
+    """The numbers of an earlier draw, in a new tensor or in one that is there."""
+    if target is None:
+        return _kept(kept)
+    if isinstance(kept, LazyTensor):
+        return write(book, target, book.read(kept.handles.cpu().numpy()))
+    if isinstance(target, LazyTensor):
+        return write(book, target, Forms.constants(kept.double().cpu().numpy()))
+    return target.copy_(kept)
+
+
+def _kept(drawn: torch.Tensor) -> torch.Tensor:
+    """A tensor of the same numbers, of which no change to the other is seen."""
+    lazy = lazy_of(drawn) if type(drawn) is LazyInPlace else drawn
+    if isinstance(lazy, LazyTensor):
+        return LazyTensor.of(lazy.book, lazy.handles.clone(), lazy.dtype)
+    return lazy.clone()
+
+
+def _generator(args: tuple[Any, ...], options: dict[str, Any]) -> torch.Generator:
+    """The generator of a call, or that of the device on which it draws."""
+    for value in (*options.values(), *args):
+        if isinstance(value, torch.Generator):
+            return value
+    tensors = (value.device for value in args if isinstance(value, torch.Tensor))
+    device = torch.device(options.get("device") or next(tensors, "cpu"))
+    if device.type != "cuda":
+        return torch.default_generator
+    index = torch.cuda.current_device() if device.index is None else device.index
+    return torch.cuda.default_generators[index]
+
+
+def _digest(state: bytes, generator: torch.Generator) -> bytes:
+    return hashlib.blake2b(state + str(generator.device).encode(), digest_size=16).digest()
+
+
+def _asked(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[Any, ...]:
+    """What a draw depends on beside its generator: the operator, shapes and weights."""
+    first = name.endswith("_") or name in SHAPE_ONLY
+    described = [_described(value, whole=not (first and place == 0)) for place, value in enumerate(args)]
+    return (name, *described, *((key, _described(options[key], whole=True)) for key in sorted(options)))
+
+
+def _described(value: Any, *, whole: bool) -> Any:
+    if isinstance(value, torch.Generator):
+        return "generator"
+    if isinstance(value, torch.Tensor):
+        content = copied(value).tobytes() if whole else b""
+        return tuple(value.shape), value.dtype, content
+    return repr(value)

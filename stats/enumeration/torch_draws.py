@@ -1,0 +1,258 @@
+"""What torch's random operators do while a law is enumerated.
+
+Draws from finitely many values are decided at once, real numbers stay undecided, and whatever has too many
+values, and no use that could be decided, is refused by name.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from math import isfinite
+from types import FrameType
+from typing import Any
+
+import numpy as np
+import torch
+
+from tokenlaw.stats.enumeration.deciding import decide
+from tokenlaw.stats.enumeration.forms import EXPONENTIAL, UNIFORM, Forms
+from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import PRECISE, write
+from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, operators, refuse
+from tokenlaw.stats.enumeration.noise_book import NoiseBook
+from tokenlaw.stats.enumeration.streams import draw
+
+aten = torch.ops.aten
+
+REFUSED = """
+normal_ normal randn randn_like poisson binomial _standard_gamma _sample_dirichlet cauchy_ log_normal_
+geometric_ rrelu_with_noise rrelu_with_noise_ _fused_dropout
+"""
+"""Operators whose draws have too many values, and no use that could be decided."""
+
+TRANSFORMS = ("torch._functorch.vmap", "torch._functorch.eager_transforms")
+"""Modules of torch that run functions transformed."""
+
+MOST_VALUES = 100_000
+"""Values of one random integer, at most."""
+
+
+class TorchDraws:
+    """Kernels in place of those of torch; each has its arguments.
+
+    Parameters
+    ----------
+    book : of the random numbers.
+    """
+
+    def __init__(self, book: NoiseBook) -> None:
+        self.book = book
+
+    def kernels(self) -> dict[str, Callable[..., Any]]:
+        """For each operator its kernel; only of those that this torch has."""
+        found: dict[str, Callable[..., Any]] = {
+            "rand": self.rand,
+            "rand.generator": self.rand,
+            "rand_like": self.rand_like,
+            "rand_like.generator": self.rand_like_generator,
+            "uniform_": self.uniform_,
+            "exponential_": self.exponential_,
+            "bernoulli_.Tensor": self.bernoulli_tensor_,
+            "bernoulli_.float": self.bernoulli_float_,
+            "bernoulli": self.bernoulli,
+            "multinomial": self.multinomial,
+            "random_": self.random_,
+            "random_.to": self.random_to_,
+            "random_.from": self.random_from_,
+            "randperm": self.randperm,
+            "randperm.generator": self.randperm,
+        }
+        for name in REFUSED.split():
+            for overload in getattr(aten, name).overloads() if hasattr(aten, name) else ():
+                found[name if overload == "default" else f"{name}.{overload}"] = self._refusal(name)
+        return {name: self._in_stream(name, kernel) for name, kernel in found.items() if _exists(name)}
+
+    def _in_stream(self, name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel, which gives the same numbers again for the same state of the generator."""
+        operator = name.partition(".")[0]
+        return lambda *args, **options: draw(self.book, operator, kernel, args, options)
+
+    def rand(self, size: Sequence[int], **options: Any) -> torch.Tensor:
+        dtype = options.get("dtype") or torch.get_default_dtype()
+        return self._lazy("torch.rand", size, dtype, options.get("device"))
+
+    def rand_like(self, like: torch.Tensor, **options: Any) -> torch.Tensor:
+        dtype, device = options.get("dtype") or like.dtype, options.get("device") or like.device
+        return self._lazy("torch.rand_like", like.shape, dtype, device)
+
+    def rand_like_generator(
+        self, like: torch.Tensor, generator: object = None, **options: Any
+    ) -> torch.Tensor:
+        return self.rand_like(like, **options)
+
+    def uniform_(self, target: torch.Tensor, low: float = 0, high: float = 1, **options: Any) -> torch.Tensor:
+        return self._write("torch.Tensor.uniform_", target, UNIFORM, high - low, low)
+
+    def exponential_(self, target: torch.Tensor, rate: float = 1, **options: Any) -> torch.Tensor:
+        return self._write("torch.Tensor.exponential_", target, EXPONENTIAL, 1 / rate)
+
+    def bernoulli(self, weights: torch.Tensor, **options: Any) -> torch.Tensor:
+        return self.bernoulli_tensor_(torch.empty_like(weights), weights)
+
+    def bernoulli_tensor_(self, target: torch.Tensor, weights: torch.Tensor, **options: Any) -> torch.Tensor:
+        shares = torch.broadcast_to(weights, target.shape)
+        if bool(((shares < 0) | (shares > 1) | shares.isnan()).any()):
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        return self._decided("torch.bernoulli", target, [[1 - one, one] for one in _numbers(shares)])
+
+    def bernoulli_float_(self, target: torch.Tensor, weight: float = 0.5, **options: Any) -> torch.Tensor:
+        if not 0 <= weight <= 1:
+            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={weight}")
+        return self._decided("torch.bernoulli", target, [[1 - weight, weight]] * target.numel())
+
+    def multinomial(
+        self, weights: torch.Tensor, count: int, replacement: bool = False, **options: Any
+    ) -> torch.Tensor:
+        name = "torch.multinomial"
+        rows = self._rows(name, weights.shape[:-1]) if weights.dim() > 1 else [0]
+        table = weights.detach().double().reshape(-1, weights.shape[-1]).tolist()
+        _check_weights(table, count, replacement)
+        found = [
+            self._draws_of(name, row_weights, count, replacement, row)
+            for row_weights, row in zip(table, rows, strict=True)
+        ]
+        made = torch.tensor(found, device=weights.device)
+        return made if made.dim() == weights.dim() else made.reshape(*weights.shape[:-1], count)
+
+    def random_(self, target: torch.Tensor, **options: Any) -> torch.Tensor:
+        if target.dtype is torch.bool:
+            return self.random_from_(target, 0, 2)
+        bits = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
+        top = 2 ** bits[target.dtype] if target.dtype in bits else torch.iinfo(target.dtype).max
+        return self.random_from_(target, 0, top + 1)
+
+    def random_to_(self, target: torch.Tensor, high: int, **options: Any) -> torch.Tensor:
+        return self.random_from_(target, 0, high)
+
+    def random_from_(self, target: torch.Tensor, low: int, high: int | None, **options: Any) -> torch.Tensor:
+        if high is None or high - low > MOST_VALUES:
+            size = "all integers" if high is None else f"{high - low} values"
+            refuse(self.book, "torch.randint", f"among {size} is too many to enumerate")
+        elif high <= low:
+            raise RuntimeError(
+                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+            )
+        share = 1 / (high - low)
+        return self._decided("torch.randint", target, [[share] * (high - low)] * target.numel(), low)
+
+    def randperm(self, size: int, **options: Any) -> torch.Tensor:
+        found = self._draws_of(
+            "torch.randperm", [1.0] * size, size, False, self._rows("torch.randperm", ())[0]
+        )
+        return torch.tensor(found, dtype=options.get("dtype") or torch.int64, device=options.get("device"))
+
+    def _draws_of(
+        self, name: str, weights: list[float], count: int, replacement: bool, row: int
+    ) -> list[int]:
+        """Several draws; without replacement each from what the others have left."""
+        found: list[int] = []
+        if not replacement and count > sum(weight > 0 for weight in weights):
+            refuse(self.book, name, f"draws {count} values without replacement, and fewer can be drawn")
+        for _ in range(count):
+            found.append(decide(self.book.tape, weights, name, row))
+            if not replacement:
+                weights[found[-1]] = 0.0
+        return found
+
+    def _rows(self, name: str, shape: Sequence[int]) -> list[int]:
+        """For each element of a shape the row of the batch that it belongs to."""
+        if _is_transformed():
+            refuse(self.book, name, "inside torch.vmap or another function transform isn't followed")
+        rows, size = self.book.tape.rows, int(np.prod(shape))
+        if rows == 1:
+            return [0] * size
+        places = [place for place, length in enumerate(shape) if length == rows]
+        if len(places) != 1:
+            refuse(
+                self.book, name, f"draws a shape {tuple(shape)} without one dimension that is the {rows} rows"
+            )
+        ranks = np.arange(rows).reshape([rows if place in places else 1 for place in range(len(shape))])
+        return np.broadcast_to(ranks, tuple(shape)).ravel().tolist()
+
+    def _lazy(self, name: str, size: Sequence[int], dtype: torch.dtype, device: Any) -> torch.Tensor:
+        self._check_dtype(name, dtype)
+        handles = self.book.fresh(self._rows(name, size)).reshape(tuple(size))
+        return LazyTensor.of(self.book, torch.from_numpy(handles).to(device), dtype)
+
+    def _write(
+        self, name: str, target: torch.Tensor, kind: int, scale: float, shift: float = 0.0
+    ) -> torch.Tensor:
+        self._check_dtype(name, target.dtype)
+        handles = self.book.fresh(self._rows(name, target.shape), kind, scale, shift)
+        return write(self.book, target, self.book.read(handles.reshape(tuple(target.shape))))
+
+    def _check_dtype(self, name: str, dtype: torch.dtype) -> None:
+        if dtype not in PRECISE:
+            refuse(self.book, name, f"in {dtype} is too coarse for a real number; draw in torch.float32")
+
+    def _decided(
+        self, name: str, target: torch.Tensor, weights: list[list[float]], first: int = 0
+    ) -> torch.Tensor:
+        rows = self._rows(name, target.shape)
+        tape = self.book.tape
+        found = [first + decide(tape, one, name, row) for one, row in zip(weights, rows, strict=True)]
+        values = np.array(found, np.float64).reshape(tuple(target.shape))
+        if isinstance(target, LazyTensor):
+            return write(self.book, target, Forms.constants(values))
+        return target.copy_(torch.from_numpy(values))
+
+    def _refusal(self, name: str) -> Callable[..., Any]:
+        def kernel(*args: Any, **options: Any) -> Any:
+            return refuse(self.book, f"torch.{name}", "draws numbers of which no use can be decided here")
+
+        return kernel
+
+
+def _is_transformed() -> bool:
+    """Whether a function transform is running: it hides tensors inside of others."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__") in TRANSFORMS:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _on_lazy(method: Callable[..., Any]) -> Any:
+    """What a draw into a tensor does that is lazy already."""
+    name = method.__name__.removesuffix("tensor_").removesuffix("float_")
+    return lambda book, function, args, kwargs: draw(
+        book, name, partial(method, TorchDraws(book)), args, kwargs
+    )
+
+
+operators[aten.uniform_.default] = _on_lazy(TorchDraws.uniform_)
+operators[aten.exponential_.default] = _on_lazy(TorchDraws.exponential_)
+operators[aten.bernoulli_.Tensor] = _on_lazy(TorchDraws.bernoulli_tensor_)
+operators[aten.bernoulli_.float] = _on_lazy(TorchDraws.bernoulli_float_)
+
+
+def _numbers(tensor: torch.Tensor) -> list[float]:
+    return tensor.detach().double().reshape(-1).tolist()
+
+
+def _check_weights(table: list[list[float]], count: int, replacement: bool) -> None:
+    """What torch itself checks."""
+    if count <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and any(count > len(weights) for weights in table):
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if not all(min(weights) >= 0 and isfinite(sum(weights)) for weights in table):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if not all(sum(weights) > 0 for weights in table):
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+@cache
+def _exists(name: str) -> bool:
+    packet, _, overload = name.partition(".")
+    return hasattr(aten, packet) and (overload or "default") in getattr(aten, packet).overloads()

@@ -1,0 +1,81 @@
+"""What a proof found wrong, in words: the law, the shortest path that shows it, both laws side by side."""
+
+from collections.abc import Iterable
+
+from tokenlaw.spec.laws import Tokens
+from tokenlaw.stats.enumeration.choices import Draw
+from tokenlaw.stats.enumeration.law import Law
+from tokenlaw.stats.enumeration.narrative import narrate
+from tokenlaw.stats.proving import CaseProof
+from tokenlaw.stats.proving_laws import COMPLETED, Comparison, Rows
+from tokenlaw.stats.proving_programs import KIND, Illegal, Outcome
+
+MOST_OUTCOMES = 5
+"""Outcomes that are shown side by side."""
+
+
+def refutation(proof: CaseProof) -> str:
+    """A refuted case in words."""
+    worst, law = proof.worst, proof.law
+    assert worst is not None
+    assert law is not None
+    rows = " and ".join(repr(kind) for kind in worst.names)
+    far = f"{worst.least:.3g}" if worst.most - worst.least < worst.least / 1000 else f"at least {worst.least:.3g}"
+    lines = [f"{proof.case.name}: the {worst.what} is off by TV {far}, rows of kind {rows}, {law.paths} paths."]
+    told = _shortest(worst, law)
+    if told:
+        lines.append(f"  A path that shows it: {'; '.join(told)}.")
+    return "\n".join([*lines, *_side_by_side(worst)])
+
+
+def _side_by_side(comparison: Comparison) -> Iterable[str]:
+    """Both laws, where they differ most."""
+    completed = comparison.what == COMPLETED
+    yield f"  {'tokens' if completed else 'emitted':24}  found       exact"
+    for outcome in comparison.farthest(MOST_OUTCOMES):
+        found, exact = comparison.found.get(outcome, 0.0), comparison.exact.get(outcome, 0.0)
+        yield f"  {_shown(outcome):24}  {found:<10.6g}  {exact:.6g}"
+
+
+def _shown(rows: Rows) -> str:
+    return " and ".join(str(one) if isinstance(one, Illegal) else str(list(one)) for one in rows)
+
+
+def _shortest(comparison: Comparison, law: Law) -> list[str]:
+    """The path of the fewest choices among those that lead to what happens too often."""
+    excess = {
+        rows: found - comparison.exact.get(rows, 0.0)
+        for rows, found in comparison.found.items()
+        if found > comparison.exact.get(rows, 0.0)
+    }
+    # What can't happen tells more than what happens too often.
+    impossible = {rows: weight for rows, weight in excess.items() if rows not in comparison.exact}
+    telling = impossible if sum(impossible.values()) > comparison.least / 10 else excess
+    largest = max(telling.values(), default=0.0)
+    wrong = {rows for rows, weight in telling.items() if weight >= largest / 2}
+    lines = []
+    for outcome, example in law.examples.items():
+        if example is not None and _leads_to(outcome, comparison, wrong):
+            node, taken = example
+            lines.append((node.line(taken), outcome))
+    if not lines:
+        return []
+    line, (_, rows) = min(lines, key=lambda pair: len(pair[0]))
+    own = [(node, taken) for node, taken in line if not _is_of_kind(node.question)]
+    return narrate(own, rows[0] if len(rows) == 1 else tuple(map(str, rows)))
+
+
+def _is_of_kind(question: object) -> bool:
+    return isinstance(question, Draw) and question.source == KIND
+
+
+def _leads_to(outcome: Outcome, comparison: Comparison, wrong: set[Rows]) -> bool:
+    """Whether an emitted outcome is one of those, or begins one of them."""
+    kinds, rows = outcome
+    return kinds == comparison.kinds and any(all(_begins(mine, whole) for mine, whole in zip(rows, one, strict=False)) for one in wrong)
+
+
+def _begins(mine: Tokens | Illegal, whole: Tokens | Illegal) -> bool:
+    if isinstance(mine, Illegal) or isinstance(whole, Illegal):
+        return mine == whole
+    return whole[: len(mine)] == mine

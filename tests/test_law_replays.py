@@ -1,0 +1,72 @@
+"""What a run announces before it asks a verifier can be run again, though nothing was refuted there yet."""
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from support.law_runs import audited, implementation
+from tokenlaw.counterexamples import in_words
+from tokenlaw.impl.speculative import ChainVerifier, TreeVerifier
+from tokenlaw.spec.announcing import listening
+from tokenlaw.spec.generation_contracts import VerifyBatch
+from tokenlaw.spec.verdicts import Evidence, Verdict
+from tokenlaw.stats.law_book import SEARCH_NAME
+from tokenlaw.stats.measures import COMPLETED
+from tokenlaw.stats.tree_trial import TREE_NAMES
+from tokenlaw.stats.verifier_checks import PROTOCOL, REPLAY, SEARCHED, TREES, WIDE
+from tokenlaw.stats.verifier_suite import VerifierSuite
+
+BUDGET = 12_000
+
+
+def announced(make: Callable[[], Any]) -> list[dict[str, Any]]:
+    """Places of a run, in order; ends where the verifier does."""
+    heard: list[dict[str, Any]] = []
+    with listening(heard.append), contextlib.suppress(SystemExit):
+        audited(make, budget=BUDGET)
+    return heard
+
+
+def replayed(make: Callable[[], Any], place: dict[str, Any]) -> dict[str, Evidence]:
+    """Evidence of the checks that were given rows."""
+    rows = VerifierSuite().replay(implementation(make), place)
+    return {row.check.id: row for row in rows if row.operations}
+
+
+class Dying(ChainVerifier):
+    """Ends the process, as a crash in compiled code does, on this vocabulary."""
+
+    def __init__(self, vocabulary: int) -> None:
+        self.vocabulary = vocabulary
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
+        if batch.shape[2] == self.vocabulary:
+            raise SystemExit(9)
+        return super().verify(batch, seed=seed, uniforms=uniforms)
+
+
+@pytest.mark.parametrize(("vocabulary", "checks"), [(4, {REPLAY}), (16, {COMPLETED}), (4096, {WIDE})])
+def test_the_last_place_of_a_run_that_died_is_where_it_dies_again(vocabulary: int, checks: set[str]) -> None:
+    place = announced(lambda: Dying(vocabulary))[-1]
+    assert (place["check"], place["asked"]) == ("", {})
+    with pytest.raises(SystemExit):
+        VerifierSuite().replay(implementation(lambda: Dying(vocabulary)), place)
+    healed = replayed(ChainVerifier, place)
+    assert checks <= set(healed)
+    assert {row.verdict for row in healed.values()} <= {Verdict.HOLDS, Verdict.NOT_EXERCISED}
+
+
+def test_trees_and_the_search_can_be_run_again_too() -> None:
+    places = {place["scenario"]: place for place in announced(TreeVerifier)}
+    tree, found = places[TREE_NAMES[3]], places[SEARCH_NAME]
+    assert set(replayed(TreeVerifier, tree)) >= {PROTOCOL, TREES}
+    assert set(replayed(TreeVerifier, found)) >= {PROTOCOL, SEARCHED}
+
+
+def test_a_place_in_words_leaves_out_what_says_nothing() -> None:
+    place = announced(ChainVerifier)[-1]
+    assert in_words(place).startswith(f"part of a run: scenario {SEARCH_NAME}, requests ")
+    assert "check" not in in_words(place)
+    assert "asked" not in in_words(place)

@@ -1,0 +1,167 @@
+"""``tokenlaw prove``: exit statuses, what it prints and writes; the program can't take the run down."""
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import tokenlaw
+from tokenlaw.cli import main
+from tokenlaw.conversation import ignore
+from tokenlaw.protocol import ProofRequest, Request
+from tokenlaw.prove_runner import law_alone
+from tokenlaw.prove_session import opened
+from tokenlaw.report import Report, Target
+from tokenlaw.spec.verdicts import Evidence, Verdict
+
+NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebooks" / "speculative_decoding.ipynb"
+
+PROGRAMS = """
+import random, sys, time
+from random import random as uniform
+
+def law(tokens):
+    return [0.25, 0.75]
+
+def right():
+    print("refuted" * 1000)
+    sys.stdout.flush()
+    return [int(uniform() < 0.75)]
+
+def hanging():
+    if random.random() < 0.5:
+        time.sleep(1000)
+    return [0]
+
+class Wrong:
+    claims = "exact"
+    def verify(self, batch, *, seed):
+        import torch
+        return torch.zeros(batch.shape[0], batch.shape[1] + 1, dtype=torch.int64)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A working directory with programs; what is imported from there ends with the test."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("programs.py").write_text(PROGRAMS)
+    before = set(sys.modules)
+    yield
+    for name in {"programs", NOTEBOOK.stem} - before:
+        sys.modules.pop(name, None)
+
+
+def served(target: str, spec: str | None, *, max_paths: int = 1_000) -> list[Evidence]:
+    """What a child process would say, without one."""
+    proof = ProofRequest(spec, max_paths, None, None)
+    _, session = opened(Request(target, contract="program", profile="prove", proof=proof))
+    return list(session.run(ignore, lambda _: None))
+
+
+def test_the_fault_of_the_notebook_is_found(capsys: pytest.CaptureFixture[str]) -> None:
+    command = [
+        "prove",
+        f"{NOTEBOOK}::speculative_step",
+        "--spec",
+        f"{NOTEBOOK}::target_law",
+        "--json",
+        "r.json",
+    ]
+    assert main(command) == 1
+    output = capsys.readouterr().out
+    assert "TV = 0.108, tolerance 1e-06 (" in output
+    assert "rejected" in output
+    assert "then one more token" in output
+    assert "without the last token of such paths the law would be exact" in output
+    assert "not run: %matplotlib inline (cell 1)" in output
+    data = json.loads(Path("r.json").read_text())
+    assert (data["verdict"], data["profile"]) == ("refuted", "prove")
+    (row,) = data["checks"]
+    assert (row["id"], row["statistics"]["evidence"]) == ("program/law", "proved")
+    assert row["statistics"]["tv"]["lower"] == pytest.approx(0.108)
+    assert row["statistics"]["path"]
+    assert len(row["statistics"]["outcomes"]) == 10
+
+
+def test_the_mended_step_of_the_notebook_is_proved() -> None:
+    (row,) = served(f"{NOTEBOOK}::mended_step", f"{NOTEBOOK}::target_law")
+    assert row.verdict is Verdict.HOLDS
+    assert row.message.startswith(
+        "proved: mended_step, completed to 3 tokens, has the target-only law of target_law: TV <= 1e-12, "
+        "tolerance 1e-06 ("
+    )
+
+
+def test_a_law_alone_is_no_comparison_but_no_failure(capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "programs:right", "--json", "-"]) == 0
+    output = capfd.readouterr()
+    assert json.loads(output.out)["verdict"] == "not exercised"
+    assert "nothing was compared" in output.err
+    assert re.search(r"\[1\] +0.75", output.err)
+    # What the program prints is its own.
+    assert "programs:right: not exercised\nrepeat: tokenlaw prove programs:right\n" in output.err
+    assert "refuted" not in output.err
+
+
+def test_an_unfinished_law_alone_is_not_all_that_was_asked_for() -> None:
+    (row,) = served("programs.py::right", None, max_paths=1)
+    report = Report(Target("programs.py::right", ""), (row,), "prove", 0, {}, "")
+    assert not law_alone(report)
+    assert report.status == 2
+
+
+def test_a_program_that_hangs_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["prove", "programs.py::hanging", "--spec", "programs.py::law", "--timeout", "3"]
+    assert main(command) == 2
+    output = capsys.readouterr().out
+    assert "it hung (no progress" in output
+    assert "in hanging" in output
+    assert output.endswith(
+        "repeat: tokenlaw prove programs.py::hanging --spec programs.py::law --timeout 3\n"
+    )
+
+
+def test_a_verifier_is_proved_by_its_own_suite(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["prove", "programs:Wrong", "--json", "r.json"]) == 1
+    assert "programs:Wrong: refuted" in capsys.readouterr().out
+    (row,) = json.loads(Path("r.json").read_text())["checks"]
+    assert (row["id"], row["verdict"], row["statistics"]["evidence"]) == ("law/proved", "refuted", "proved")
+
+
+@pytest.mark.parametrize(
+    ("target", "spec", "message"),
+    [
+        ("absent.py::f", None, "absent.py::f: there is no file absent.py"),
+        ("programs.py::right", "programs.py::hanging.x", "programs has no attribute 'hanging.x'"),
+        ("programs.py::law", None, "programs.py::law needs tokens; a program is called without arguments"),
+        ("programs.py::right", "programs.py::right.__call__.__name__", "is a str; expected a function"),
+        ("reference", "programs:law", "reference is a verifier, which knows what it must equal"),
+        ("programs.py::Wrong", None, "programs.py::Wrong is a verifier; write module:attribute"),
+        ("programs", None, "programs is a module: write programs:ATTRIBUTE"),
+    ],
+)
+def test_bad_use_says_what_is_wrong(target: str, spec: str | None, message: str) -> None:
+    with pytest.raises(tokenlaw.BadUse, match=re.escape(message)):
+        served(target, spec)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["programs.py::right", "--max-paths", "0"], "Invalid value for '--max-paths'"),
+        (["programs.py::right", "--json", "."], "--json .: is a folder"),
+    ],
+)
+def test_bad_use_is_one_line_and_status_3(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["prove", *arguments]) == 3
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert message in output.err
+    assert output.err.count("\n") == 1

@@ -1,0 +1,270 @@
+"""Verifiers proved and refuted from all paths of their random numbers: no test here is statistical."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from jaxtyping import Int64
+from torch import Tensor
+
+from support.law_runs import SingleChain
+from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS, ChainVerifier
+from tokenlaw.impl.speculative import VERIFIERS
+from tokenlaw.spec.generation_contracts import APPROXIMATE, EXACT, NO_TOKEN, TEXTBOOK, VerifyBatch
+from tokenlaw.spec.philox import derived_key
+from tokenlaw.spec.suites import Settings
+from tokenlaw.spec.verdicts import Evidence, Verdict
+from tokenlaw.stats.proving import ROUNDING
+from tokenlaw.stats.proving_check import ProofRequest, proof, proof_again
+
+Make = Callable[[], Any]
+PATHS = 2_000
+EXACT_RULES = {name: make for name, make in VERIFIERS.items() if getattr(make, "claims", "") != APPROXIMATE}
+
+ONE, SETTINGS, OWN, LOOKED_UP = (
+    "one of 3 tokens drafted",
+    "sampling parameters",
+    "own drafts",
+    "drafts looked up",
+)
+TWO, MIXED, ROWS, RAGGED = (
+    "up to two of 2 tokens drafted",
+    "greedy and random rows in one call",
+    "two rows in one call",
+    "rows of 1 and 2 drafts in one call",
+)
+CALLS, OWN_CALLS = "two calls", "two calls with own drafts"
+TREE = "tree of two candidates, "
+
+
+def request(make: Make, claims: str | None = None, **settings: Any) -> ProofRequest:
+    verifier = make()
+    return ProofRequest(
+        make,
+        claims=claims or getattr(verifier, "claims", TEXTBOOK),
+        own_drafter=hasattr(verifier, "draft"),
+        trees=hasattr(verifier, "verify_tree"),
+        refused=frozenset(getattr(verifier, "refuses", ())),
+        most_rows=getattr(verifier, "most_rows", None),
+        seed=0,
+        settings=Settings(**settings),
+    )
+
+
+def whole(make: Make, claims: str | None = None, **settings: Any) -> Evidence:
+    return proof(request(make, claims, **settings), PATHS, lambda: None)
+
+
+def case(make: Make, name: str, claims: str | None = None) -> Evidence:
+    found = proof_again(request(make, claims), f"proof: {name}", PATHS)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", EXACT_RULES)
+def test_the_references_are_proved(name: str) -> None:
+    row = whole(EXACT_RULES[name])
+    assert (row.verdict, row.message.split(":")[0]) == (
+        Verdict.HOLDS,
+        "Proved by running every path of its random numbers",
+    )
+    assert "more" not in row.message
+    assert row.statistics is not None
+    assert row.statistics["evidence"] == "proved"
+    assert 0 < row.statistics["tv_at_most"] < 1e-14
+    assert row.exercised["paths"] == row.statistics["paths"] > 200
+    assert row.operations >= row.statistics["paths"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [innocent.make for innocent in INNOCENTS.values()], ids=INNOCENTS)
+def test_innocents_are_proved_in_larger_cases_too(make: Make) -> None:
+    row = proof(request(make), 50_000, lambda: None)
+    assert row.verdict is Verdict.HOLDS
+    assert row.statistics is not None
+    assert row.statistics["tv_at_most"] < 1e-14
+
+
+def test_single_precision_is_proved_within_its_rounding() -> None:
+    row = whole(SingleChain)
+    assert row.verdict is Verdict.HOLDS
+    assert row.statistics is not None
+    assert 1e-9 < row.statistics["tv_at_most"] < ROUNDING
+
+
+@pytest.mark.parametrize("name", ["typical", "greedy"])
+def test_what_is_approximate_is_refuted_if_held_to_exactness(name: str) -> None:
+    assert case(VERIFIERS[name], ONE, EXACT).verdict is Verdict.REFUTED
+
+
+REFUTED_IN = {
+    "ratio_inverted": ONE,
+    "accept_det": ONE,
+    "accept_always": ONE,
+    "last_pos_always": LOOKED_UP,
+    "first_unchecked": ONE,
+    "tie_reject": ONE,
+    "p0_accept": ONE,
+    "threshold_0.7": ONE,
+    "draft_zeroed_first": LOOKED_UP,
+    "ratio_x1.01": ONE,
+    "ratio_x1.003": ONE,
+    "block_token_residual": "up to two of 3 tokens drafted",
+    "no_residual": ONE,
+    "resid_abs": ONE,
+    "resid_swapped": ONE,
+    "resid_unnorm": ONE,
+    "residual_floor": ONE,
+    "last_vocab": ONE,
+    "resid_row0": TWO,
+    "next_row_used": ONE,
+    "sum_not_cumprod": LOOKED_UP,
+    "no_stop": ONE,
+    "bias_1pct": ONE,
+    "bias_0.3pct": ONE,
+    "bias_0.1pct": ONE,
+    "bonus_draft": ONE,
+    "bonus_argmax": ONE,
+    "bonus_row_off": ONE,
+    "off_by_one": ONE,
+    "ragged_stride": RAGGED,
+    "neighbour_q": MIXED,
+    "mixed_greedy": MIXED,
+    "vocabulary_shift": ONE,
+    "stale_lengths": CALLS,
+    "temp_p_ignored": SETTINGS,
+    "temp_q_ignored": SETTINGS,
+    "topk_q_raw": SETTINGS,
+    "argmax_draft": OWN,
+    "temperature_twice": SETTINGS,
+    "min_p_ignored": SETTINGS,
+    "top_p_ignored": SETTINGS,
+    "filter_order": SETTINGS,
+    "top_p_edge": SETTINGS,
+    "greedy_always": ONE,
+    "typical_acceptance": ONE,
+    "reuse_u": ONE,
+    "pos_shared_u": LOOKED_UP,
+    "dup_rows": ROWS,
+    "draft_accept_u": OWN,
+    "restarted_stream": CALLS,
+    "draft_restarted": OWN_CALLS,
+    "u_bf16": ONE,
+    "draft_bf16": OWN,
+    "tree_with_replacement": f"{TREE}without replacement",
+    "tree_without_replacement": f"{TREE}with replacement",
+    "tree_not_renormalised": f"{TREE}likeliest candidates",
+}
+"""Planted fault -> the case that refutes it; all of them are refuted by samples as well."""
+
+PROVED_TO_ROUNDING = {
+    "u0_accept": "off by 2^-53: a number that is exactly zero has no probability",
+    "seeds_dropped": "the law is right; rows with seeds aren't reproducible",
+}
+UNDECIDED = {
+    "seed_corr_gumbel": "makes random numbers of the seed in a way that isn't seen",
+    "fp16_cumsum": "converting random numbers to torch.float16 rounds them",
+}
+QUICK = ("ratio_x1.003", "draft_zeroed_first", "mixed_greedy", "draft_accept_u", "min_p_ignored", "stale_lengths")
+
+
+def test_every_fault_is_accounted_for() -> None:
+    assert REFUTED_IN.keys() | PROVED_TO_ROUNDING.keys() | UNDECIDED.keys() == VERIFIER_FAULTS.keys()
+    assert not REFUTED_IN.keys() & (PROVED_TO_ROUNDING.keys() | UNDECIDED.keys())
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in REFUTED_IN]
+)
+def test_faults_are_refuted(name: str) -> None:
+    row = case(VERIFIER_FAULTS[name].make, REFUTED_IN[name])
+    assert row.verdict is Verdict.REFUTED
+    assert row.statistics is not None
+    assert row.statistics["tv_at_least"] > 10 * ROUNDING
+    assert "A path that shows it: " in row.message
+    assert case(ChainVerifier, REFUTED_IN[name]).verdict is Verdict.HOLDS or "tree" in name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PROVED_TO_ROUNDING)
+def test_what_leaves_the_law_alone_is_proved(name: str) -> None:
+    assert whole(VERIFIER_FAULTS[name].make).verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_what_cant_be_decided_is_not_judged(name: str) -> None:
+    row = whole(VERIFIER_FAULTS[name].make)
+    assert row.verdict is Verdict.NOT_SUPPORTED
+    assert row.message.startswith("its random numbers can't be decided: ")
+    assert UNDECIDED[name] in row.message
+    assert row.message.endswith("; its laws are sampled instead")
+
+
+class FromTheSeed(ChainVerifier):
+    """Numbers that are made of the seed without a generator; the law is right."""
+
+    def numbers(self, params: Any, seed: int, use: str, count: int, position: int = 0) -> Tensor:
+        rows = len(params.temperature)
+        made = [derived_key(seed, use, position, at) / 2**63 for at in range(rows * count)]
+        return torch.tensor(made, dtype=torch.float64).reshape(rows, count)
+
+
+class RarelyFromTheSeed(ChainVerifier):
+    """All numbers are drawn, but one seed in three ends after the first token."""
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Int64[Tensor, "batch drafts+1"]:
+        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
+        if derived_key(seed, "rarely") % 3 == 0:
+            emitted[:, 1:] = NO_TOKEN
+        return emitted
+
+
+class Raising(ChainVerifier):
+    """Doesn't take undecided numbers."""
+
+    def passes(self, step: Any, numbers: Tensor) -> Tensor:
+        if type(numbers) is not Tensor:
+            raise TypeError("tensors only")
+        return super().passes(step, numbers)
+
+
+class Zero:
+    """Always token 0, without a random number."""
+
+    def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
+        emitted = torch.full((batch.shape[0], batch.shape[1] + 1), NO_TOKEN)
+        emitted[:, 0] = 0
+        return emitted
+
+
+class Illegal(ChainVerifier):
+    """A token that doesn't exist behind every rejection."""
+
+    def recover(self, step: Any, rows: Tensor, places: Tensor, numbers: Tensor) -> Tensor:
+        return super().recover(step, rows, places, numbers) + 7
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (FromTheSeed, "with another seed the same choices give other tokens"),
+        (RarelyFromTheSeed, "with another seed the same choices give other tokens"),
+        (Raising, "with its random numbers decided, it raised TypeError: tensors only"),
+    ],
+)
+def test_a_verifier_whose_numbers_arent_seen_is_never_judged(make: Make, reason: str) -> None:
+    row = whole(make)
+    assert row.verdict is Verdict.NOT_SUPPORTED
+    assert reason in row.message
+    assert "\n" not in row.message
+
+
+def test_a_verifier_without_random_numbers_is_judged() -> None:
+    assert case(Zero, ONE).verdict is Verdict.REFUTED
+
+
+def test_an_illegal_answer_is_an_impossible_outcome() -> None:
+    row = case(Illegal, ONE)
+    assert row.verdict is Verdict.REFUTED
+    assert "no legal answer: row 0 of 1, position 0: 7 is no token" in row.message

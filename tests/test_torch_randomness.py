@@ -1,0 +1,251 @@
+# ruff: noqa: PLW0108 - a bound method would draw once, a lambda draws in each run
+"""Random operators of torch against closed forms: draws, thresholds, and what leaves a lazy tensor."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.torch_laws import check_law, coin, draws, independent
+from tokenlaw.stats.enumeration.exact_law import exact_law, exact_laws
+
+WEIGHTS = torch.tensor([0.1, 0.2, 0.3, 0.4])
+SEEDED = torch.Generator().manual_seed(7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16])
+def test_multinomial_draws_from_its_weights(dtype):
+    weights = torch.tensor([3.0, 0.0, 1.0, 5.0], dtype=dtype)
+    check_law(lambda: torch.multinomial(weights, 1).item(), draws(weights))
+
+
+def test_multinomial_of_rows_and_with_a_generator():
+    rows = torch.tensor([[1.0, 3.0], [2.0, 0.0]])
+    check_law(
+        lambda: torch.multinomial(rows, 1, generator=SEEDED)[:, 0],
+        independent(draws([1.0, 3.0]), draws([1.0])),
+    )
+
+
+def test_multinomial_with_replacement():
+    check_law(
+        lambda: torch.multinomial(WEIGHTS, 2, replacement=True), independent(draws(WEIGHTS), draws(WEIGHTS))
+    )
+
+
+def test_multinomial_without_replacement_leaves_the_others():
+    shares = WEIGHTS.double() / WEIGHTS.double().sum()
+    expected = {
+        (i, j): (shares[i] * shares[j] / (1 - shares[i])).item() for i in range(4) for j in range(4) if i != j
+    }
+    check_law(lambda: torch.multinomial(WEIGHTS, 2), expected)
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.0], [-1.0, 2.0], [math.nan, 1.0], [math.inf, 1.0]])
+def test_multinomial_raises_what_torch_raises(weights):
+    with pytest.raises(RuntimeError) as real:
+        torch.multinomial(torch.tensor(weights), 1)
+    law = exact_law(lambda: torch.multinomial(torch.tensor(weights), 1))
+    assert [str(outcome) for outcome in law.probabilities] == [f"raises RuntimeError: {real.value}"]
+
+
+@pytest.mark.parametrize(
+    ("program", "law"),
+    [
+        (lambda: torch.bernoulli(torch.tensor([0.25, 1.0])), {(0.0, 1.0): 0.75, (1.0, 1.0): 0.25}),
+        (lambda: torch.empty(1).bernoulli_(0.25), {(0.0,): 0.75, (1.0,): 0.25}),
+        (lambda: torch.empty(1).bernoulli_(torch.tensor([0.25])), {(0.0,): 0.75, (1.0,): 0.25}),
+        (lambda: torch.bernoulli(torch.ones(1), 0.25), {(0.0,): 0.75, (1.0,): 0.25}),
+        (lambda: torch.randint(2, 4, (2,))[0], {2: 0.5, 3: 0.5}),
+        (lambda: torch.randint_like(torch.ones(1), 2), {(0.0,): 0.5, (1.0,): 0.5}),
+        (lambda: torch.empty(1, dtype=torch.int64).random_(2), {(0,): 0.5, (1,): 0.5}),
+        (lambda: torch.randperm(3)[0], {0: 1 / 3, 1: 1 / 3, 2: 1 / 3}),
+        (
+            lambda: torch.nn.functional.dropout(torch.ones(2), 0.25),
+            {
+                (a, b): (0.25 if a == 0 else 0.75) * (0.25 if b == 0 else 0.75)
+                for a in (0, 4 / 3)
+                for b in (0, 4 / 3)
+            },
+        ),
+    ],
+)
+def test_draws_from_few_values_are_decided_at_once(program, law):
+    check_law(lambda: tuple(round(v, 6) for v in np.atleast_1d(program()).tolist()), {
+        tuple(round(v, 6) for v in np.atleast_1d(key).tolist()): weight for key, weight in law.items()
+    })  # fmt: skip
+
+
+UNIFORMS: list[Callable[[], torch.Tensor]] = [
+    lambda: torch.rand(1),
+    lambda: torch.rand(1, generator=SEEDED, dtype=torch.float64),
+    lambda: torch.rand((), requires_grad=True),
+    lambda: torch.rand_like(torch.ones(1)),
+    lambda: torch.empty(1).uniform_(),
+    lambda: torch.rand(1, out=torch.empty(1)),
+    lambda: torch.rand(3, 2)[1:2, 0],
+    lambda: torch.rand(4).view(2, 2).t().unsqueeze(0)[0, 1, 0].clone().double().cpu(),
+    lambda: torch.rand(2).expand(3, 2).reshape(-1)[5].detach().contiguous(),
+    lambda: torch.cat([torch.ones(1), torch.rand(1)])[1],
+    lambda: torch.stack([torch.rand(1), torch.rand(1)]).gather(0, torch.tensor([[1]]))[0],
+    lambda: torch.where(torch.tensor([True]), torch.rand(1), torch.zeros(1)),
+    lambda: torch.ones(2).masked_fill(torch.tensor([True, False]), torch.rand(()))[0],
+    lambda: torch.rand(1).clamp_(min=1e-12),
+]
+
+
+@pytest.mark.parametrize("uniform", UNIFORMS)
+@pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])
+def test_a_uniform_is_below_a_threshold_with_that_probability(uniform, context):
+    threshold = torch.tensor(0.3, dtype=torch.float64)
+
+    def program() -> bool:
+        with context():
+            return bool(uniform() < threshold)
+
+    check_law(program, coin(0.3))
+
+
+FUNCTIONS: list[tuple[Callable[[torch.Tensor], Any], float]] = [
+    (lambda u: u <= 0.3, 0.3),
+    (lambda u: torch.tensor(0.3) > u, torch.tensor(0.3).item()),
+    (lambda u: u >= 0.7, 0.3),
+    (lambda u: u * 4 < 1.0, 0.25),
+    (lambda u: u * torch.tensor(0.5) < torch.tensor(0.125), 0.25),
+    (lambda u: 1 - u < 0.25, 0.25),
+    (lambda u: 3 - 2 * u > 2.5, 0.25),
+    (lambda u: u.log() < math.log(0.25), 0.25),
+    (lambda u: torch.log1p(-u) < math.log(0.25), 0.25),
+    (lambda u: -torch.log2(u) > 2, 0.25),
+    (lambda u: u.mul(2.0).sub_(0.5).neg_() > 0, 0.25),
+    (lambda u: u**2 < 1 / 16, 0.25),
+    (lambda u: u.sqrt() < 0.5, 0.25),
+    (lambda u: 1 / u > 4, 0.25),
+    (lambda u: (u.log() * 2).exp() < 1 / 16, 0.25),
+    (lambda u: torch.minimum(u, torch.tensor(0.5)) < 0.25, 0.25),
+    (lambda u: u.clamp(0.5, 0.75) > 0.6, 0.4),
+    (lambda u: (4 * u).long() == 1, 0.25),
+    (lambda u: (4 * u).floor() == 1, 0.25),
+    (lambda u: (4 * u).ceil() == 1, 0.25),
+    (lambda u: int(4 * u - 2) == 0, 0.5),
+    (lambda u: torch.searchsorted(torch.tensor([0.25, 0.5]), u) == 1, 0.25),
+    (lambda u: torch.bucketize(u, torch.tensor([0.25, 0.5]), right=True) == 1, 0.25),
+    (lambda u: u.item() < 0.25, 0.25),
+    (lambda u: u.reshape(1).tolist()[0] > 0.75, 0.25),
+    (lambda u: u.detach().numpy() < 0.25, 0.25),
+    (lambda u: (u < 0.5) & (u < 0.25), 0.25),
+    (lambda u: u == 0.5, 0.0),
+    (lambda u: u < torch.tensor(math.nan), 0.0),
+    (lambda u: torch.isfinite(u), 1.0),
+    (lambda u: u < torch.rand(()), 0.5),
+]
+
+
+@pytest.mark.parametrize(("function", "probability"), FUNCTIONS)
+def test_functions_of_a_uniform(function, probability):
+    check_law(lambda: bool(function(torch.rand(()))), coin(probability))
+
+
+EXPONENTIALS: list[tuple[Callable[[torch.Tensor], Any], float]] = [
+    (lambda e: e < 0.5, 1 - math.exp(-0.5)),
+    (lambda e: e / 2 > 0.5, math.exp(-1)),
+    (lambda e: e.log() < 0.0, 1 - math.exp(-1)),
+    (lambda e: -e.log() < 0.0, math.exp(-1)),
+    (lambda e: (-e).exp() < 0.25, 0.25),
+    (lambda e: e.reciprocal() < 0.5, math.exp(-2)),
+    (lambda e: e.clamp_(min=1e-30) > 1.0, math.exp(-1)),
+]
+
+
+@pytest.mark.parametrize(("function", "probability"), EXPONENTIALS)
+def test_functions_of_an_exponential(function, probability):
+    check_law(lambda: bool(function(torch.empty(()).exponential_())), coin(probability))
+
+
+def test_rate_of_an_exponential_and_range_of_a_uniform():
+    check_law(lambda: bool(torch.empty(1).exponential_(2.0) < 0.5), coin(1 - math.exp(-1)))
+    check_law(lambda: bool(torch.empty(1).uniform_(-1, 3) < 0), coin(0.25))
+
+
+def test_thresholds_of_one_uniform_are_one_choice():
+    law = exact_law(lambda: (WEIGHTS.double().cumsum(0) > torch.rand(())).int().argmax().item())
+    assert law.paths == 4
+    assert {key: float(value) for key, value in law.probabilities.items()} == pytest.approx(draws(WEIGHTS))
+
+
+def test_what_is_certain_is_no_choice():
+    assert exact_law(lambda: torch.rand(2) < torch.tensor([0.0, 1.5])).paths == 1
+    assert exact_law(lambda: torch.multinomial(torch.tensor([0.0, 2.0]), 1)).paths == 1
+
+
+@pytest.mark.parametrize(
+    ("distribution", "function", "law"),
+    [
+        (lambda: torch.distributions.Categorical(WEIGHTS), torch.Tensor.item, draws(WEIGHTS)),
+        (lambda: torch.distributions.Bernoulli(0.25), torch.Tensor.item, {1.0: 0.25, 0.0: 0.75}),
+        (lambda: torch.distributions.Uniform(0.0, 2.0), lambda x: bool(x < 0.5), coin(0.25)),
+        (lambda: torch.distributions.Exponential(2.0), lambda x: bool(x > 0.5), coin(math.exp(-1))),
+    ],
+)
+def test_distributions_come_down_to_the_same_operators(distribution, function, law):
+    check_law(lambda: function(distribution().sample()), law)
+
+
+def test_rows_of_a_batch_follow_paths_of_their_own():
+    law = exact_laws(lambda: list((torch.rand(3, 2) < 0.25).sum(1).tolist()), rows=3)
+    assert law.probabilities == pytest.approx({0: 9 / 16, 1: 6 / 16, 2: 1 / 16})
+    law = exact_laws(lambda: torch.multinomial(WEIGHTS.expand(3, 4), 1)[:, 0].tolist(), rows=3)
+    assert law.probabilities == pytest.approx(draws(WEIGHTS))
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[int, str, float]:
+    """A question to one of two uniforms."""
+    return draw(st.integers(0, 1)), draw(st.sampled_from(sorted(ASKED))), draw(st.integers(1, 15)) / 16
+
+
+ASKED: dict[str, Callable[[torch.Tensor, float], Any]] = {
+    "below": lambda u, t: u < t,
+    "scaled": lambda u, t: u * 3 >= t * 3,
+    "mirrored": lambda u, t: 1 - u > t,
+    "logarithm": lambda u, t: torch.log(u) < math.log(t),
+    "places": lambda u, t: torch.searchsorted(torch.tensor([t / 2, t], dtype=torch.float64), u),
+    "integer": lambda u, t: (u * 4 + t).long(),
+    "larger": lambda u, t: torch.maximum(u, torch.tensor(t, dtype=torch.float64)) > (1 + t) / 2,
+}
+
+
+@given(st.lists(questions(), min_size=1, max_size=4))
+@settings(max_examples=15)
+def test_programs_of_two_uniforms_are_what_their_cells_say(asked):
+    """Between two edges of the grid of 1/64 every answer is the same: midpoints and areas give the law."""
+
+    def answers(uniforms: torch.Tensor) -> tuple[Any, ...]:
+        return tuple(ASKED[name](uniforms[which], level).item() for which, name, level in asked)
+
+    law = exact_law(lambda: answers(torch.rand(2, dtype=torch.float64)))
+    expected: dict[Any, float] = {}
+    single = [
+        {mid: answers_of(asked, which, mid) for mid in (torch.arange(64) + 0.5).div(64).tolist()}
+        for which in (0, 1)
+    ]
+    for one in single[0].values():
+        for other in single[1].values():
+            outcome = tuple((one, other)[which][place] for place, (which, _, _) in enumerate(asked))
+            expected[outcome] = expected.get(outcome, 0) + 1 / 64**2
+    assert {key: float(value) for key, value in law.probabilities.items()} == pytest.approx(
+        expected, abs=1e-12
+    )
+
+
+def answers_of(asked: list[tuple[int, str, float]], which: int, value: float) -> dict[int, Any]:
+    """The answers about one uniform, if it has this value."""
+    u = torch.tensor(value, dtype=torch.float64)
+    return {
+        place: ASKED[name](u, level).item() for place, (who, name, level) in enumerate(asked) if who == which
+    }

@@ -1,0 +1,40 @@
+"""``tokenlaw prove`` as a run: a request to a child process, and the command that repeats it."""
+
+import shlex
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tokenlaw.protocol import Limits, ProofRequest
+
+PROGRAM = "program"
+"""What stands for the contract of a function without arguments."""
+
+PROFILE = "prove"
+"""What reports of proofs have for a profile: nothing is drawn, so nothing else is set."""
+
+MAX_PATHS = 200_000
+"""Paths of a law that are run at most, unless asked for more."""
+
+SECONDS = 30.0
+"""How long a single path may take."""
+
+
+def proof_command(target: str, proof: "ProofRequest", limits: "Limits") -> str:
+    """The command line that repeats a proof.
+
+    >>> from tokenlaw.protocol import Limits, ProofRequest
+    >>> proof_command("a.py::step", ProofRequest("a.py::law", MAX_PATHS, None, None), Limits())
+    'tokenlaw prove a.py::step --spec a.py::law'
+    """
+    words = ["tokenlaw", "prove", target]
+    options = {
+        "--spec": (proof.spec, None),
+        "--max-paths": (proof.max_paths, MAX_PATHS),
+        "--seconds": (proof.seconds, None),
+        "--tolerance": (proof.tolerance, None),
+        "--timeout": (limits.quiet, SECONDS),
+    }
+    for option, (value, default) in options.items():
+        if value != default:
+            words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
+    return shlex.join(words)

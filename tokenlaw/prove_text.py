@@ -1,0 +1,193 @@
+"""A proof in words: the bound that was reached, both laws side by side, and the path to blame."""
+
+import io
+import traceback
+from collections.abc import Hashable, Sequence
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tokenlaw.prove_blame import Blame, reads_as_step
+from tokenlaw.prove_spec import tokens_of
+from tokenlaw.prove_verdict import Comparison, Difference
+from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.stats.enumeration.choices import Weight
+from tokenlaw.stats.enumeration.law import Law, Raised
+from tokenlaw.stats.enumeration.narrative import narrate
+from tokenlaw.text import one_line, without_middle
+
+SHOWN = 10
+"""Outcomes that are shown, those that differ most."""
+
+_LONGEST_OUTCOME = 60
+_WIDTH = 110
+_SUMS = 1e-12
+
+
+def number(weight: Weight) -> str:
+    """A probability for people; rational ones with few digits as they are.
+
+    >>> number(Fraction(1, 3)), number(0.25), number(3e-8)
+    ('1/3', '0.25', '3e-08')
+    """
+    if isinstance(weight, Fraction) and weight.denominator < 100_000:
+        return str(weight)
+    return f"{float(weight):.4g}"
+
+
+def outcome_text(outcome: Hashable) -> str:
+    """An outcome on one line; sequences of tokens as lists.
+
+    >>> outcome_text((0, 3)), outcome_text("heads")
+    ('[0, 3]', "'heads'")
+    """
+    if isinstance(outcome, tuple):
+        text = f"[{', '.join(map(outcome_text, outcome))}]"
+    else:
+        text = str(outcome) if hasattr(outcome, "message") else repr(outcome)
+    return without_middle(one_line(text), _LONGEST_OUTCOME)
+
+
+def reached(comparison: Comparison, allowed: float) -> str:
+    """The total variation that was found, or its bounds.
+
+    >>> law = Law({0: 0.5, 1: 0.5}, paths=2)
+    >>> reached(Comparison(law, Law({0: 0.25, 1: 0.75})), 1e-6)
+    'TV = 0.25, tolerance 1e-06'
+    >>> exact = Law({0: Fraction(1)})
+    >>> reached(Comparison(exact, exact), 0)
+    'TV = 0 exactly, in rational numbers'
+    """
+    lower, upper = comparison.bounds
+    rational = comparison.rational and not upper
+    if rational:
+        return "TV = 0 exactly, in rational numbers"
+    tolerance = f", tolerance {allowed:g}" if allowed else ""
+    if upper - lower > _SUMS:
+        return f"TV is between {number(lower)} and {number(upper)}{tolerance}"
+    if comparison.verdict(allowed) is Verdict.HOLDS:
+        # Rounded up: a bound must not be less than what was found.
+        return f"TV <= {_rounded_up(upper)}{tolerance}"
+    return f"TV = {number(upper)}{tolerance}"
+
+
+def _rounded_up(weight: Weight) -> str:
+    """A bound with two digits.
+
+    >>> _rounded_up(3.01e-8), _rounded_up(0)
+    ('3.1e-08', '1e-12')
+    """
+    # Sums of probabilities have errors of this size, even if they come out equal.
+    if weight <= _SUMS:
+        return f"{_SUMS:.2g}"
+    return f"{float(Context(prec=2, rounding=ROUND_CEILING).create_decimal(float(weight))):.2g}"
+
+
+def effort(law: Law) -> str:
+    """How much was run, and what is left.
+
+    >>> effort(Law({0: 1.0}, 0, 676, 14.0)), effort(Law({0: 1.0}, 0, 1, 0.1))
+    ('676 paths, 14 s', '1 path')
+    """
+    paths = "1 path" if law.paths == 1 else f"{law.paths:,} paths"
+    left = f", {number(law.unexplored)} of the probability unexplored" if law.unexplored else ""
+    seconds = f", {law.seconds:.2g} s" if law.seconds >= 1 else ""
+    return f"{paths}{seconds}{left}"
+
+
+def laws_side_by_side(comparison: Comparison) -> str:
+    """A table of the outcomes that differ most; of an unfinished law those that are too likely already."""
+    differences = comparison.differences()
+    certain = comparison.program.complete and comparison.spec.complete
+    shown = [each for each in differences if (each.excess if certain else each.excess > 0)][:SHOWN]
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(f"outcome ({len(shown)} of {len(differences):,})")
+    for heading in ("program", "spec", "program - spec"):
+        table.add_column(heading, justify="right")
+    for each in shown:
+        excess = f"{'+' if each.excess > 0 else ''}{number(each.excess)}"
+        cells = (outcome_text(each.outcome), number(each.program), number(each.spec), excess)
+        table.add_row(*map(Text, cells))
+    return as_text(table)
+
+
+def law_alone(law: Law) -> str:
+    """A table of the most likely outcomes of a law."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("outcome")
+    table.add_column("probability", justify="right")
+    for outcome, weight in _likeliest(law):
+        table.add_row(Text(outcome_text(outcome)), Text(number(weight)))
+    more = len(law.probabilities) - SHOWN
+    return as_text(table) + (f"\n... and {more:,} outcomes more" if more > 0 else "")
+
+
+def law_rows(law: Law) -> list[dict[str, Any]]:
+    """The same as plain data."""
+    return [
+        {"outcome": outcome_text(outcome), "program": float(weight)} for outcome, weight in _likeliest(law)
+    ]
+
+
+def _likeliest(law: Law) -> list[tuple[Hashable, Weight]]:
+    return sorted(law.probabilities.items(), key=lambda each: each[1], reverse=True)[:SHOWN]
+
+
+def as_text(table: Table) -> str:
+    """A table as plain lines."""
+    stream = io.StringIO()
+    Console(file=stream, width=_WIDTH, color_system=None, highlight=False).print(table)
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines() if line.strip())
+
+
+def path_in_words(blame: Blame, *, as_tokens: bool) -> list[str]:
+    """What happened on a path; ``as_tokens`` if its outcome is what it emitted."""
+    as_tokens = as_tokens and not isinstance(blame.outcome, Raised)
+    told = narrate(blame.line, tokens_of(blame.outcome) if as_tokens else blame.outcome)
+    return [one_line(words) for words in (told if reads_as_step(told) else told[:-1])]
+
+
+def _places(blame: Blame, words: Sequence[str]) -> list[str]:
+    """The program's lines that made the choices, unless the words have them."""
+    places = dict.fromkeys(node.place for node, _ in blame.line if node.place)
+    return [place for place in places if not any(place in told for told in words)]
+
+
+def place_of(error: BaseException) -> str:
+    """File, line number and text of where something was raised; empty if that isn't known."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames:
+        return ""
+    last = frames[-1]
+    return f"{last.filename.rpartition('/')[2]}:{last.lineno} `{last.line}`"
+
+
+def blame_text(blame: Blame, words: Sequence[str], comparison: Comparison, allowed: float) -> str:
+    """The path that shows the fault, numbered."""
+    lines = [f"a path that shows it (outcome {outcome_text(blame.outcome)}, {_chance(blame, comparison)}):"]
+    lines += [f"  {number}. {text}" for number, text in enumerate(words, start=1)]
+    lines += [f"  at {place}" for place in map(one_line, _places(blame, words))]
+    if blame.last_token is not None:
+        left = float(blame.last_token)
+        without = "the law would be exact" if left <= max(allowed, _SUMS) else f"TV would be {number(left)}"
+        lines.append(f"without the last token of such paths {without}")
+    return "\n".join(lines)
+
+
+def _chance(blame: Blame, comparison: Comparison) -> str:
+    """How likely it is, and whether the spec has it at all."""
+    never = any(each.outcome == blame.outcome for each in comparison.impossible())
+    return f"probability {number(blame.probability)}" + ("; impossible under the spec" if never else "")
+
+
+def outcome_rows(differences: Sequence[Difference]) -> list[dict[str, Any]]:
+    """The rows of both laws as plain data."""
+    return [
+        {"outcome": outcome_text(each.outcome), "program": float(each.program), "spec": float(each.spec)}
+        for each in differences[:SHOWN]
+    ]

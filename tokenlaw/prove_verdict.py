@@ -1,0 +1,84 @@
+"""The law of a program against that of its spec: how far apart they are, and what that says."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.stats.enumeration.choices import Weight
+from tokenlaw.stats.enumeration.law import Law, sum_of
+
+TOLERANCE = 1e-6
+"""Total variation that rounding may cause: programs in float32 reach 1e-7."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One outcome, with its probability under the program and under the spec."""
+
+    outcome: Hashable
+    program: Weight
+    spec: Weight
+
+    @property
+    def excess(self) -> Weight:
+        """How much more often the program has this outcome than it should."""
+        return self.program - self.spec
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two laws of the same outcomes: that of the program, and that of its spec."""
+
+    program: Law
+    spec: Law
+
+    @property
+    def rational(self) -> bool:
+        """Whether all probabilities are fractions, so that laws can be equal without rounding."""
+        laws = (self.program, self.spec)
+        weights = [weight for law in laws for weight in (*law.probabilities.values(), law.unexplored)]
+        return all(isinstance(weight, Fraction | int) for weight in weights)
+
+    @property
+    def bounds(self) -> tuple[Weight, Weight]:
+        """Between which values the total variation lies; they differ by what is unexplored.
+
+        >>> Comparison(Law({0: 0.5, 1: 0.25}, 0.25), Law({0: 1.0})).bounds
+        (0.25, 0.5)
+        """
+        differences = self.differences()
+        above = sum_of(max(found.excess, 0) for found in differences)
+        below = sum_of(max(-found.excess, 0) for found in differences)
+        program, spec = self.program.unexplored, self.spec.unexplored
+        return max(above - spec, below - program, 0), min(max(above + program, below + spec), 1)
+
+    def allowed(self, tolerance: float | None) -> float:
+        """The total variation up to which the laws count as equal.
+
+        Without a ``tolerance`` that is 0 for rational laws, and `TOLERANCE` for others.
+        """
+        if tolerance is not None:
+            return tolerance
+        return 0.0 if self.rational else TOLERANCE
+
+    def verdict(self, tolerance: float | None) -> Verdict:
+        """Whether they count as equal; ``unknown`` where too much is unexplored to tell."""
+        lower, upper = self.bounds
+        allowed = self.allowed(tolerance)
+        if lower > allowed:
+            return Verdict.REFUTED
+        return Verdict.HOLDS if upper <= allowed else Verdict.UNKNOWN
+
+    def differences(self) -> list[Difference]:
+        """Every outcome that one of them has, the largest difference first."""
+        program, spec = self.program.probabilities, self.spec.probabilities
+        outcomes = dict.fromkeys([*program, *spec])
+        found = [Difference(outcome, program.get(outcome, 0), spec.get(outcome, 0)) for outcome in outcomes]
+        return sorted(found, key=lambda each: abs(float(each.excess)), reverse=True)
+
+    def impossible(self) -> list[Difference]:
+        """Outcomes of the program that the spec never has, the most likely first."""
+        if not self.spec.complete:
+            return []
+        return [each for each in self.differences() if each.program > 0 and not each.spec]
