@@ -15,10 +15,10 @@ from tokenlaw.stats.proving_cases import Case, chain_cases, tree_cases
 from tokenlaw.stats.proving_words import refutation
 from tokenlaw.stats.verifier_checks import BY_ID, PROVED
 
-ROWS_A_PATH = 500
+ROWS_A_PATH = 600
 """A run may enumerate one path for so many rows that it may sample."""
 
-FEWEST_PATHS, MOST_PATHS = 10**9, 50_000
+FEWEST_PATHS, MOST_PATHS = 150, 50_000
 
 ENOUGH_FOR_LARGER = 5_000
 """With so many paths larger cases are tried as well."""
@@ -83,7 +83,7 @@ def paths_of(budget: int) -> int:
     """How many paths are run for a budget of so many rows, at most; none if they would be too few.
 
     >>> paths_of(600_000), paths_of(200_000_000), paths_of(10_000)
-    (1200, 50000, 0)
+    (1000, 50000, 0)
     """
     paths = min(budget // ROWS_A_PATH, MOST_PATHS)
     return paths if paths >= FEWEST_PATHS else 0

@@ -29,6 +29,9 @@ from tokenlaw.stats.ledger import Entry, Ledger
 MOST_GATES = 4
 """Gates that a refutation names."""
 
+LEAST_PART = 0.01
+"""Gates that make up less of the average aren't named."""
+
 EVENT = "laws with evidence"
 
 
@@ -104,15 +107,15 @@ class Together:
     def _terms(self) -> list[str]:
         """The gates that the average is made of, the largest part first."""
         total = self.ledger.gates_log_e
-        lines = []
+        lines: list[str] = []
         for entry in sorted(self.ledger.gates(), key=self._log_term, reverse=True)[:MOST_GATES]:
             alone = -math.log10(self.ledger.alpha_of(entry.name))
             text = (
                 f"  {entry.name}: log10 e = {log10_of(entry.observed or 0.0)} ({alone:.1f} refutes it alone)"
             )
-            if math.isfinite(total):
-                text += f", {math.exp(self._log_term(entry) - total):.0%} of the average"
-            lines.append(text)
+            part = math.exp(self._log_term(entry) - total) if math.isfinite(total) else 1.0
+            if part >= LEAST_PART or not lines:
+                lines.append(f"{text}, {part:.0%} of the average" if math.isfinite(total) else text)
         return lines
 
     def _log_term(self, entry: Entry) -> float:

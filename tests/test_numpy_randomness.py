@@ -82,6 +82,7 @@ RACES: dict[str, Callable[[Vector], Any]] = {
     "exp of gumbel": lambda p: np.argmax(p * np.exp(np.random.gumbel(size=len(p)))),
     "row of two": lambda p: np.argmax(p / np.random.exponential(size=(2, len(p))), axis=-1)[1],
     "sort": lambda p: np.argsort(np.random.exponential(size=len(p)) / p)[0],
+    "loop": lambda p: min(range(len(p)), key=list(np.random.exponential(size=len(p)) / p).__getitem__),
     "list": lambda p: np.argmin(np.array([np.random.exponential() / one for one in p])),
 }
 

@@ -1,6 +1,8 @@
 """What programs that draw from ``numpy.random`` are refused, and that nothing stays behind."""
 
+import itertools
 import math
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -40,6 +42,7 @@ def test_what_numpy_refuses_is_still_refused_by_numpy(program: Callable[[], Any]
 
 
 out_of_reach = (np.random.default_rng(5),)
+endless = map(np.random.RandomState(5).randint, itertools.repeat(1000))
 
 
 def returned() -> Vector:
@@ -83,11 +86,22 @@ def fill(numbers: Vector) -> Vector:
         (lambda: np.argmax(-np.log(np.random.rand(3) + 1e-9) / P), "different laws"),
         (raced_and_compared, "took part in a race"),
         (lambda: out_of_reach[0].random() < 2, "made before"),
+        (lambda: next(endless) < 2000, "made before"),
     ],
 )
 def test_what_cannot_be_decided_is_refused(program: Callable[[], Any], message: str) -> None:
     with pytest.raises(UndecidableError, match=message):
         exact_law(program)
+
+
+def test_seeding_everything_is_harmless() -> None:
+    def program() -> bool:
+        random.seed(3)
+        np.random.seed(3)
+        generator = np.random.default_rng(3)
+        return bool(generator.random() < 0.5) and random.random() < 0.5 and np.random.rand() < 0.5
+
+    assert exact_law(program).probabilities[True] == 0.125
 
 
 def test_nothing_stays_replaced() -> None:

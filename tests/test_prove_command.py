@@ -83,7 +83,7 @@ def test_the_fault_of_the_notebook_is_found(capsys: pytest.CaptureFixture[str]) 
     assert (data["verdict"], data["profile"]) == ("refuted", "prove")
     (row,) = data["checks"]
     assert (row["id"], row["statistics"]["evidence"]) == ("program/law", "proved")
-    assert row["statistics"]["tv"]["lower"] == pytest.approx(0.108)
+    assert row["statistics"]["tv_at_least"] == pytest.approx(0.108)
     assert row["statistics"]["path"]
     assert len(row["statistics"]["outcomes"]) == 10
 

@@ -32,7 +32,7 @@ def test_a_textbook_step_is_proved_in_rational_numbers() -> None:
     )
     assert found.statistics is not None
     assert found.statistics["evidence"] == PROVED
-    assert found.statistics["tv"] == {"lower": 0.0, "upper": 0.0}
+    assert (found.statistics["tv_at_least"], found.statistics["tv_at_most"]) == (0, 0)
     assert found.statistics["rational"]
 
 
@@ -50,7 +50,7 @@ def test_the_bonus_after_a_rejection_is_blamed() -> None:
     assert "without the last token of such paths the law would be exact" in found.message
     assert "sampled_programs.py:" in found.message
     assert found.statistics is not None
-    assert found.statistics["tv"] == {"lower": 3 / 32, "upper": 3 / 32}
+    assert (found.statistics["tv_at_least"], found.statistics["tv_at_most"]) == (3 / 32, 3 / 32)
     assert len(found.statistics["outcomes"]) == 10
     assert any("rejected" in words for words in found.statistics["path"])
 

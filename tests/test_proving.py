@@ -9,7 +9,7 @@ from jaxtyping import Int64
 from torch import Tensor
 
 from support.law_runs import SingleChain
-from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS, ChainVerifier
+from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS, ChainVerifier, TreeVerifier
 from tokenlaw.impl.speculative import VERIFIERS
 from tokenlaw.spec.generation_contracts import APPROXIMATE, EXACT, NO_TOKEN, TEXTBOOK, VerifyBatch
 from tokenlaw.spec.philox import derived_key
@@ -63,7 +63,18 @@ def case(make: Make, name: str, claims: str | None = None) -> Evidence:
 
 
 @pytest.mark.parametrize("name", EXACT_RULES)
-def test_the_references_are_proved(name: str) -> None:
+@pytest.mark.parametrize("situation", [ONE, LOOKED_UP])
+def test_the_references_are_proved(name: str, situation: str) -> None:
+    row = case(EXACT_RULES[name], situation)
+    assert row.verdict is Verdict.HOLDS
+    assert row.statistics is not None
+    assert 0 < row.statistics["tv_at_most"] < 1e-14
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "tree" else pytest.mark.slow) for name in EXACT_RULES]
+)
+def test_the_references_are_proved_in_all_cases(name: str) -> None:
     row = whole(EXACT_RULES[name])
     assert (row.verdict, row.message.split(":")[0]) == (
         Verdict.HOLDS,
@@ -87,7 +98,7 @@ def test_innocents_are_proved_in_larger_cases_too(make: Make) -> None:
 
 
 def test_single_precision_is_proved_within_its_rounding() -> None:
-    row = whole(SingleChain)
+    row = case(SingleChain, SETTINGS)
     assert row.verdict is Verdict.HOLDS
     assert row.statistics is not None
     assert 1e-9 < row.statistics["tv_at_most"] < ROUNDING
@@ -117,7 +128,7 @@ REFUTED_IN = {
     "resid_unnorm": ONE,
     "residual_floor": ONE,
     "last_vocab": ONE,
-    "resid_row0": TWO,
+    "resid_row0": LOOKED_UP,
     "next_row_used": ONE,
     "sum_not_cumprod": LOOKED_UP,
     "no_stop": ONE,
@@ -166,7 +177,7 @@ UNDECIDED = {
     "seed_corr_gumbel": "makes random numbers of the seed in a way that isn't seen",
     "fp16_cumsum": "converting random numbers to torch.float16 rounds them",
 }
-QUICK = ("ratio_x1.003", "draft_zeroed_first", "mixed_greedy", "draft_accept_u", "min_p_ignored", "stale_lengths")
+QUICK = ("ratio_x1.003", "draft_zeroed_first", "mixed_greedy", "draft_accept_u", "dup_rows", "stale_lengths")
 
 
 def test_every_fault_is_accounted_for() -> None:
@@ -183,7 +194,12 @@ def test_faults_are_refuted(name: str) -> None:
     assert row.statistics is not None
     assert row.statistics["tv_at_least"] > 10 * ROUNDING
     assert "A path that shows it: " in row.message
-    assert case(ChainVerifier, REFUTED_IN[name]).verdict is Verdict.HOLDS or "tree" in name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(set(REFUTED_IN.values())))
+def test_what_refutes_faults_proves_the_code_that_they_are_planted_in(name: str) -> None:
+    assert case(TreeVerifier, name).verdict is Verdict.HOLDS
 
 
 @pytest.mark.slow

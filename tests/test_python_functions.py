@@ -4,8 +4,10 @@ import itertools
 import math
 import random
 import secrets
+import tempfile
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from math import log
 from typing import Any
 
@@ -139,6 +141,9 @@ def shuffled() -> list[int]:
         (lambda: bound_earlier() < HALF, 2),
         (lambda: imported_by_name() < HALF, 2),
         (lambda: HOLDER.draw() < HALF, 2),
+        (partial(lambda draw: draw() < HALF, random.random), 2),
+        (lambda draw=random.random: draw() < HALF, 2),
+        (lambda: (tempfile.TemporaryDirectory().cleanup(), random.random() < HALF), 2),
     ],
 )
 def test_every_generator_is_seen(program: Callable[[], Any], size: int) -> None:

@@ -5,6 +5,7 @@ import json
 import math
 import random
 import secrets
+import struct
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -83,6 +84,8 @@ def below_its_square() -> bool:
         (below_its_square, "comparing two functions of one random number"),
         (lambda: round(random.random(), 2), r"round\(\) to digits"),
         (lambda: random.random() ** random.random(), "a random power"),
+        (lambda: Fraction(random.random()) < HALF, "as_integer_ratio"),
+        (lambda: struct.pack("d", random.random()), "reads a float"),
         (lambda: random.random().hex(), "`.hex` of a random number"),
         (lambda: out_of_reach[0]() < 2, "import the module instead"),
     ],

@@ -12,9 +12,10 @@ import pytest
 from tokenlaw import counterexamples, junit, terminal
 from tokenlaw.errors import BadUse
 from tokenlaw.properties.trace import New, Trace, load, to_data
-from tokenlaw.report import Report, Target, require_writable, write_whole
+from tokenlaw.report import Report, Target
 from tokenlaw.spec.contracts import BLOCK_MANAGER
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
+from tokenlaw.writing import require_writable, write_whole
 
 HOSTILE = "first [bold]line[/bold] <&>\"'\x1b[31m\x00\ud800]]>\nsecond line\uffff"
 TRACE = Trace((New((1, 2)),))

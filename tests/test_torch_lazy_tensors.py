@@ -4,6 +4,7 @@
 import contextlib
 import math
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -125,7 +126,7 @@ def test_what_is_decided_stays_decided():
 def out_of_reach() -> torch.Tensor:
     """A sparse tensor has the same memory, by no name in Python."""
     q = torch.zeros(2)
-    sparse = torch.sparse_coo_tensor(torch.tensor([[0, 1]]), q)
+    sparse = torch.sparse_coo_tensor(torch.tensor([[0, 1]]), q, check_invariants=False)
     return q.uniform_() < sparse.to_dense()
 
 
@@ -176,6 +177,8 @@ REFUSALS: list[tuple[str, Callable[[], Any]]] = [
     ("inside torch.vmap", under_a_transform),
     ("torch.randint among 1099511627776 values", lambda: torch.randint(2**40, (1,))),
     ("draws 2 values without replacement", lambda: torch.multinomial(torch.tensor([0.0, 1.0]), 2)),
+    ("torch.bernoulli", lambda: torch.bernoulli(torch.rand(1))),
+    ("torch.bernoulli with random probabilities", lambda: torch.ones(1).bernoulli_(torch.rand(1))),
     ("torch.randn draws", lambda: torch.randn(1)),
     ("torch.normal_ draws", lambda: torch.empty(1).normal_()),
     ("torch.poisson draws", lambda: torch.poisson(ONES)),
@@ -198,9 +201,16 @@ def noise(size: int) -> torch.Tensor:
     return torch.empty(size).exponential_()
 
 
-@torch.jit.script
 def scripted(values: torch.Tensor) -> torch.Tensor:
-    """Compiled by torch: it doesn't ask the class of a tensor."""
+    """Compiled by torch, which doesn't ask the class of a tensor then."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        compiled = torch.jit.script(below_half)
+    return compiled(values)
+
+
+def below_half(values: torch.Tensor) -> torch.Tensor:
+    """What is compiled."""
     return values < 0.5
 
 

@@ -77,9 +77,9 @@ def audit(
     from tokenlaw import terminal
     from tokenlaw.earlier import read_earlier
     from tokenlaw.junit import to_xml
-    from tokenlaw.report import formatted, require_writable, write_to
     from tokenlaw.runner import audit as run_audit
     from tokenlaw.spec.suites import Settings
+    from tokenlaw.writing import formatted, require_writable, write_to
 
     json, junit = as_stream(json), as_stream(junit)
     if STDOUT in (json, junit):  # which then carries the report alone
@@ -156,7 +156,7 @@ def plan(
     json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file, or -.")] = None,
 ) -> int:
     """Say how many samples of a law see a deviation, and how long they take here."""
-    from tokenlaw.report import formatted, require_writable, write_to
+    from tokenlaw.writing import formatted, require_writable, write_to
 
     json = as_stream(json)
     if json == STDOUT:
@@ -176,7 +176,7 @@ def plan(
 def list_targets(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
     """List the installed adapters, the contracts that they fulfil, and their capabilities."""
     from tokenlaw.listing import as_lines, describe_all
-    from tokenlaw.report import formatted
+    from tokenlaw.writing import formatted
 
     described = describe_all()
     print(formatted(described).decode() if json else "\n".join(as_lines(described)))

@@ -40,7 +40,7 @@ def prove(
     """Prove, by running every path of its random numbers, that TARGET has the law of a spec."""
     from tokenlaw import terminal
     from tokenlaw.prove_runner import law_alone, prove_target
-    from tokenlaw.report import formatted, require_writable, write_to
+    from tokenlaw.writing import formatted, require_writable, write_to
 
     json = as_stream(json)
     if json == STDOUT:

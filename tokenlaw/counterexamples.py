@@ -12,8 +12,9 @@ import msgspec
 
 from tokenlaw.errors import BadUse
 from tokenlaw.properties import strict_json
-from tokenlaw.report import FAILED, Report, formatted, replay_command, write_whole
+from tokenlaw.report import FAILED, Report, replay_command
 from tokenlaw.spec.suites import DEFAULTS, Settings
+from tokenlaw.writing import formatted, write_whole
 
 FOLDER = Path(".tokenlaw/counterexamples")
 SCHEMAS = ("tokenlaw.trace/", "tokenlaw.attention/", "tokenlaw.law/")

@@ -177,7 +177,8 @@ class _Judged:
         verdict = self.comparison.verdict(self.tolerance)
         lower, upper = self.comparison.bounds
         statistics = further | {
-            "tv": {"lower": float(lower), "upper": float(upper)},
+            "tv_at_least": float(lower),
+            "tv_at_most": float(upper),
             "tolerance": allowed,
             "rational": self.comparison.rational,
             "outcomes": outcome_rows(self.comparison.differences()),

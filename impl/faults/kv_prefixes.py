@@ -318,7 +318,7 @@ class ResetDoesNothing(FaultyManager):
     Classes: C25, C7.
     Report: vllm-project/vllm 46125.
     Effect: what must be forgotten is hit.
-    Weakest check: kv/epoch.
+    Weakest check: kv/hit.
     """
 
     def reset_cache(self) -> None:

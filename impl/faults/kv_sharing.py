@@ -128,7 +128,7 @@ class CopiesFromWaitingBlocks(FaultyManager):
     Classes: C22.
     Report: ggml-org/llama.cpp 12253.
     Effect: the content depends on the order of the copies.
-    Weakest check: kv/copy-order.
+    Weakest check: kv/content.
     """
 
     physical = _WithForgetfulQueue

@@ -67,7 +67,8 @@ def _race(values: Sequence[Any], lazy: Sequence[int], largest: bool) -> Race | N
         lows, highs = zip(*(number.span() for number in numbers), strict=True)
         if max(others) > min(lows) if largest else min(others) < max(highs):
             return None
-    return race([(number.uniform, number.steps) for number in numbers], largest=largest)
+    found = race([(number.uniform, number.steps) for number in numbers], largest=largest)
+    return found if found is not None and found.is_free else None
 
 
 def _along(function: Callable[[Sequence[Any]], Any], a: Any, axis: int | None, keepdims: bool = False) -> Any:

@@ -45,7 +45,7 @@ class Distribution:
     question: Question
 
 
-_seeds: "WeakKeyDictionary[Tape, tuple[int, set[tuple[str, str]]]]" = WeakKeyDictionary()
+_seeds: "WeakKeyDictionary[Tape, tuple[int, set[tuple[str, str, str]]]]" = WeakKeyDictionary()
 
 
 class Drawer:
@@ -168,7 +168,7 @@ class Drawer:
         if run != self.tape.run:
             seeds = set()
             _seeds[self.tape] = self.tape.run, seeds
-        key = function, repr(seed)
+        key = self.module, function, repr(seed)
         if seed is not None and key in seeds:
             self.refuse(
                 f"{function}({seed!r})", "is called twice in one run: its random numbers would repeat"

@@ -17,7 +17,7 @@ Integers = NDArray[np.int64]
 CONSTANT, UNIFORM, EXPONENTIAL, LOGARITHM = range(4)
 """What x is: nothing random, u, -log u, or log(-log u)."""
 
-NEGLIGIBLE = 2.0**-30
+NEGLIGIBLE = 2.0**-33
 """Guards such as ``clamp(min=1e-10)`` and ``log(u + 1e-20)`` are left out of account if they act with a
 smaller probability: the numbers that programs draw have a coarser grid than that (2^-24)."""
 
@@ -193,8 +193,8 @@ class Forms:
         """The same numbers with shift zero where they are random: c - c u is c (1 - u)."""
         flips = self.random & (self.kind == UNIFORM) & (self.power == 1) & (self.shift != 0)
         flips &= np.abs(self.shift + self.scale) <= 1e-12 * np.abs(self.scale)
-        tiny = self.random & (np.abs(self.shift) <= NEGLIGIBLE * np.abs(self.scale)) & (self.power > 0)
-        tiny &= self.kind != LOGARITHM
+        tiny = self.random & (np.abs(self.shift) <= NEGLIGIBLE**self.power * np.abs(self.scale))
+        tiny &= (self.power > 0) & (self.kind != LOGARITHM)
         if np.any(self.random & (self.shift != 0) & ~flips & ~tiny):
             raise NoFormError(f"takes {what} of random numbers that are shifted")
         return replace(

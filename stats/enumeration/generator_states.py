@@ -8,6 +8,8 @@ import torch
 
 CPU_STATE = 5056
 """Bytes of a Mersenne twister's state in torch: the seed, how many numbers are left, where it stands, ..."""
+FRESH = bytes([1, 0, 0, 0, 1, *[0] * 11])
+"""What of it follows the seed after a seeding: one number left, seeded, at place zero."""
 
 
 class GeneratorStates:
@@ -24,7 +26,7 @@ class GeneratorStates:
         self._before = [(one, one.get_state()) for one in known]
 
     def state(self, generator: torch.Generator) -> tuple[bytes, bool]:
-        """A generator's state before a draw (its seed, if that says all), and whether it was drawn from unseen."""
+        """A generator's state (its seed, if that says all), and whether it was drawn from unseen."""
         state = generator.get_state()
         known = self._run.get(id(generator))
         if known is None:
@@ -54,10 +56,6 @@ class GeneratorStates:
 
 def _is_fresh(state: torch.Tensor) -> bool:
     """Whether a generator was seeded and not drawn from since."""
-    numbers = state.numpy()
+    counters = state[8:24].numpy().tobytes()
     # A Mersenne twister has one number left then and is at place 0; CUDA's generators have an offset.
-    return (
-        bool(not numbers[16:24].any() and numbers[8] == 1)
-        if len(numbers) == CPU_STATE
-        else not numbers[8:].any()
-    )
+    return counters == FRESH if len(state) == CPU_STATE else not any(counters)

@@ -10,7 +10,7 @@ from tokenlaw.stats.enumeration import monotone
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.errors import Refused
 from tokenlaw.stats.enumeration.monotone import EXP, LOG, Affine, Step, Steps, ratio, then
-from tokenlaw.stats.enumeration.racing import race
+from tokenlaw.stats.enumeration.racing import compare
 from tokenlaw.stats.enumeration.uniforms import Uniform
 
 MINUS = Affine(-1, 0)
@@ -74,11 +74,9 @@ class Image:
         alike = not first and not second and self.uniform.clock is None and other.uniform.clock is None
         if alike and self.is_affine:
             return self.uniform.smaller_than(other.uniform) == rising
-        pair = [(self.uniform, self.steps), (other.uniform, other.steps)]
-        for largest in (False, True):
-            found = race(pair, largest=largest)
-            if found is not None:
-                return found.order(1, "comparing two random numbers")[0] == largest
+        smaller = compare((self.uniform, self.steps), (other.uniform, other.steps))
+        if smaller is not None:
+            return smaller
         if not alike:
             self.refuse("comparing two random numbers of different laws")
         return self.uniform.smaller_than(other.uniform) == rising

@@ -20,7 +20,7 @@ from tokenlaw.stats.enumeration.images import Image, operand
 from tokenlaw.stats.enumeration.states import current
 
 KEEPS_THE_TYPE = ("fractions", "json", "tokenlaw.stats.enumeration")
-"""Modules that treat floats by their type: they would convert what pretends to be one."""
+"""Modules that convert what pretends to be a float (but ``Fraction(u)`` shall see one, and be refused)."""
 
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
@@ -30,7 +30,7 @@ class LazyNumber(Image):
 
     Examples
     --------
-    >>> import random
+    >>> import math, random
     >>> from tokenlaw.stats.enumeration.exact_law import exact_law
     >>> def program():
     ...     u = random.random()
@@ -44,8 +44,9 @@ class LazyNumber(Image):
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         """What ``isinstance`` takes it for: a float, so that programs which ask go on as usual."""
-        asking = sys._getframe(1).f_globals.get("__name__", "")
-        return LazyNumber if asking.startswith(KEEPS_THE_TYPE) else float
+        asking = sys._getframe(1)
+        keeps = asking.f_globals.get("__name__", "").startswith(KEEPS_THE_TYPE)
+        return LazyNumber if keeps and asking.f_code.co_name != "__new__" else float
 
     def __lt__(self, other: Any) -> Any:
         kind = type(other)

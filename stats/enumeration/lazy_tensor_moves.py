@@ -12,7 +12,15 @@ from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import (
     result_type,
     write,
 )
-from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, handles_of, name_of, refuse, take_over
+from tokenlaw.stats.enumeration.lazy_tensor_decisions import truncated
+from tokenlaw.stats.enumeration.lazy_tensors import (
+    LazyTensor,
+    handles_of,
+    name_of,
+    operators,
+    refuse,
+    take_over,
+)
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 
 Arguments = tuple[Any, ...]
@@ -113,8 +121,6 @@ def _new(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> A
 
 def _convert(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> Any:
     """to: another dtype or device. Integers are decided."""
-    from tokenlaw.stats.enumeration.lazy_tensor_decisions import truncated  # noqa: PLC0415 - it needs this module
-
     lazy = args[0]
     dtype = kwargs.get("dtype") or lazy.dtype
     device = kwargs.get("device") or lazy.device
@@ -135,4 +141,5 @@ register("_to_copy", _convert)
 register(
     "empty_like zeros_like ones_like full_like new_empty new_zeros new_ones new_full new_empty_strided", _new
 )
-register("rand_like randn_like randint_like bernoulli", _new)
+register("rand_like randn_like randint_like", _new)
+operators[torch.ops.aten.bernoulli.p] = _new

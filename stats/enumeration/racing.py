@@ -14,9 +14,11 @@ from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.monotone import EXP, LOG, Affine, Step, Steps, exponential, logarithm, ratio
 from tokenlaw.stats.enumeration.races import Races
 from tokenlaw.stats.enumeration.tape import Tape
+from tokenlaw.stats.enumeration.tournaments import Runner, rings_before
 from tokenlaw.stats.enumeration.uniforms import Uniform
 
 MIRROR = Affine(-1, 1)
+_runners: "WeakKeyDictionary[Uniform, Runner]" = WeakKeyDictionary()
 _races: "WeakKeyDictionary[Tape, tuple[int, Races]]" = WeakKeyDictionary()
 
 
@@ -43,6 +45,11 @@ class Race:
     rates: Sequence[Weight]
     clock: str
 
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is known of the clocks but what came of races."""
+        return all(uniform.clock == self.clock or uniform.is_new for uniform in self.uniforms)
+
     def order(self, count: int, source: str) -> list[int]:
         """Which numbers come first, second, ... up to a count."""
         first = self.uniforms[0]
@@ -57,6 +64,8 @@ class Race:
 
 def race(numbers: Sequence[tuple[Uniform, Steps]], *, largest: bool) -> Race | None:
     """A race for the largest (or smallest) of several random numbers; None if it isn't decided by one.
+
+    It may still be that the clocks aren't free for it.
 
     Examples
     --------
@@ -75,13 +84,30 @@ def race(numbers: Sequence[tuple[Uniform, Steps]], *, largest: bool) -> Race | N
     else:
         rates = [1] * len(steps)
     clock = "-log(1 - u)" if mirrored else "-log(u)"
-    free = all(
-        uniform.clock == clock or (uniform.clock is None and uniform.untouched) for uniform in uniforms
-    )
     alone = len(set(uniforms)) == len(uniforms) and len({uniform.row for uniform in uniforms}) == 1
-    if rates is None or not free or not alone:
-        return None
-    return Race(uniforms, rates, clock)
+    return Race(uniforms, rates, clock) if rates is not None and alone else None
+
+
+def compare(first: tuple[Uniform, Steps], second: tuple[Uniform, Steps]) -> bool | None:
+    """Whether one random number is below another one; None if no race decides that."""
+    for largest in (False, True):
+        found = race([first, second], largest=largest)
+        before = None if found is None else _before(found)
+        if before is not None:
+            return before != largest
+    return None
+
+
+def _before(pair: Race) -> bool | None:
+    """Whether the first of two clocks rings before the second; None if other things are known of them."""
+    one, other = pair.uniforms
+    compared = f"compared {pair.clock}"
+    if all(uniform.clock == compared or uniform.is_new for uniform in pair.uniforms):
+        one.clock = other.clock = compared
+        one.tape.check_run(one.run)
+        runners = _runners.setdefault(one, Runner()), _runners.setdefault(other, Runner())
+        return rings_before(one.tape, *runners, (pair.rates[0], pair.rates[1]), one.row)
+    return pair.order(1, "comparing two random numbers")[0] == 0 if pair.is_free else None
 
 
 def _without_common_end(functions: list[Steps], largest: bool) -> tuple[list[Steps], bool]:

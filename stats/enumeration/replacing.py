@@ -21,7 +21,7 @@ LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "pureli
 LEAVES = frozenset({bool, bytes, complex, float, int, str, type(None)})
 Undo = Callable[[], None]
 Reference = tuple[Any, Any, Any]
-"""Where something is held (a dictionary, a list, a closure's cell, a class, None if fixed), its key, and it."""
+"""Where something is held (dictionary, list, cell of a closure, class; None if fixed), its key, and it."""
 
 
 class Replacements:
@@ -90,9 +90,11 @@ def references(program: object) -> Iterator[Reference]:
 def _inside(item: object) -> Iterator[Reference]:
     if isinstance(item, FunctionType):
         yield from _of_function(item)
-    elif isinstance(item, MethodType | partial):
-        parts = ("__self__", "__func__") if isinstance(item, MethodType) else ("func", "args", "keywords")
-        yield from ((None, None, getattr(item, part)) for part in parts)
+    elif isinstance(item, MethodType):
+        yield from ((None, None, value) for value in (item.__self__, item.__func__))
+    elif isinstance(item, partial):
+        yield from ((_Arguments(item), number, value) for number, value in enumerate(item.args))
+        yield from ((None, None, value) for value in (item.func, item.keywords))
     elif isinstance(item, dict | list | tuple):
         place = None if isinstance(item, tuple) else item
         pairs = item.items() if isinstance(item, dict) else enumerate(item)
@@ -138,14 +140,42 @@ class _Attributes:
         object.__setattr__(self.of, name, value)
 
 
+@dataclass(frozen=True)
+class _Defaults:
+    """Defaults of a function's arguments."""
+
+    of: FunctionType
+
+    def __setitem__(self, number: int, value: object) -> None:
+        defaults = list(self.of.__defaults__ or ())
+        defaults[number] = value
+        self.of.__defaults__ = tuple(defaults)
+
+
+@dataclass(frozen=True)
+class _Arguments:
+    """Arguments that a partial function has."""
+
+    of: "partial[Any]"
+
+    def __setitem__(self, number: int, value: object) -> None:
+        arguments = list(self.of.args)
+        arguments[number] = value
+        state = (self.of.func, tuple(arguments), self.of.keywords, vars(self.of))
+        self.of.__setstate__(state)  # type: ignore[attr-defined]
+
+
 def _of_function(function: FunctionType) -> Iterator[Reference]:
     for cell in function.__closure__ or ():
         try:
             yield cell, None, cell.cell_contents
         except ValueError:  # not filled yet
             continue
-    yield None, None, function.__defaults__
+    yield from (
+        (_Defaults(function), number, value) for number, value in enumerate(function.__defaults__ or ())
+    )
     yield None, None, function.__kwdefaults__
+    yield None, None, vars(function)
     if not _is_library(function.__globals__):
         yield None, None, function.__globals__
 

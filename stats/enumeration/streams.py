@@ -86,7 +86,7 @@ def _kept(drawn: torch.Tensor) -> torch.Tensor:
 def _generator(args: tuple[Any, ...], options: dict[str, Any]) -> torch.Generator:
     """The generator of a call, or that of the device on which it draws."""
     for value in (*options.values(), *args):
-        if isinstance(value, torch.Generator):
+        if type(value) is torch.Generator:
             return value
     tensors = (value.device for value in args if isinstance(value, torch.Tensor))
     device = torch.device(options.get("device") or next(tensors, "cpu"))
@@ -108,9 +108,11 @@ def _asked(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[A
 
 
 def _described(value: Any, *, whole: bool) -> Any:
-    if isinstance(value, torch.Generator):
+    if type(value) is torch.Generator:
         return "generator"
     if isinstance(value, torch.Tensor):
-        content = copied(value).tobytes() if whole else b""
+        # Random numbers are described by what they are called.
+        numbers = value.handles if isinstance(value, LazyTensor) else value
+        content = copied(numbers).tobytes() if whole else b""
         return tuple(value.shape), value.dtype, content
     return repr(value)

@@ -4,11 +4,9 @@ Draws from finitely many values are decided at once, real numbers stay undecided
 values, and no use that could be decided, is refused by name.
 """
 
-import sys
 from collections.abc import Callable, Sequence
-from functools import cache, partial
-from math import isfinite
-from types import FrameType
+from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import PRECISE, write
 from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, operators, refuse
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 from tokenlaw.stats.enumeration.streams import draw
+from tokenlaw.stats.enumeration.torch_checks import check_weights, exists, is_transformed
 
 aten = torch.ops.aten
 
@@ -28,9 +27,6 @@ normal_ normal randn randn_like poisson binomial _standard_gamma _sample_dirichl
 geometric_ rrelu_with_noise rrelu_with_noise_ _fused_dropout
 """
 """Operators whose draws have too many values, and no use that could be decided."""
-
-TRANSFORMS = ("torch._functorch.vmap", "torch._functorch.eager_transforms")
-"""Modules of torch that run functions transformed."""
 
 MOST_VALUES = 100_000
 """Values of one random integer, at most."""
@@ -69,7 +65,7 @@ class TorchDraws:
         for name in REFUSED.split():
             for overload in getattr(aten, name).overloads() if hasattr(aten, name) else ():
                 found[name if overload == "default" else f"{name}.{overload}"] = self._refusal(name)
-        return {name: self._in_stream(name, kernel) for name, kernel in found.items() if _exists(name)}
+        return {name: self._in_stream(name, kernel) for name, kernel in found.items() if exists(name)}
 
     def _in_stream(self, name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel, which gives the same numbers again for the same state of the generator."""
@@ -99,6 +95,8 @@ class TorchDraws:
         return self.bernoulli_tensor_(torch.empty_like(weights), weights)
 
     def bernoulli_tensor_(self, target: torch.Tensor, weights: torch.Tensor, **options: Any) -> torch.Tensor:
+        if isinstance(weights, LazyTensor):
+            refuse(self.book, "torch.bernoulli", "with random probabilities has no exact probability here")
         shares = torch.broadcast_to(weights, target.shape)
         if bool(((shares < 0) | (shares > 1) | shares.isnan()).any()):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -115,7 +113,7 @@ class TorchDraws:
         name = "torch.multinomial"
         rows = self._rows(name, weights.shape[:-1]) if weights.dim() > 1 else [0]
         table = weights.detach().double().reshape(-1, weights.shape[-1]).tolist()
-        _check_weights(table, count, replacement)
+        check_weights(table, count, replacement)
         found = [
             self._draws_of(name, row_weights, count, replacement, row)
             for row_weights, row in zip(table, rows, strict=True)
@@ -165,9 +163,9 @@ class TorchDraws:
 
     def _rows(self, name: str, shape: Sequence[int]) -> list[int]:
         """For each element of a shape the row of the batch that it belongs to."""
-        if _is_transformed():
+        if is_transformed():
             refuse(self.book, name, "inside torch.vmap or another function transform isn't followed")
-        rows, size = self.book.tape.rows, int(np.prod(shape))
+        rows, size = self.book.tape.rows, prod(shape)
         if rows == 1:
             return [0] * size
         places = [place for place, length in enumerate(shape) if length == rows]
@@ -212,16 +210,6 @@ class TorchDraws:
         return kernel
 
 
-def _is_transformed() -> bool:
-    """Whether a function transform is running: it hides tensors inside of others."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_globals.get("__name__") in TRANSFORMS:
-            return True
-        frame = frame.f_back
-    return False
-
-
 def _on_lazy(method: Callable[..., Any]) -> Any:
     """What a draw into a tensor does that is lazy already."""
     name = method.__name__.removesuffix("tensor_").removesuffix("float_")
@@ -238,21 +226,3 @@ operators[aten.bernoulli_.float] = _on_lazy(TorchDraws.bernoulli_float_)
 
 def _numbers(tensor: torch.Tensor) -> list[float]:
     return tensor.detach().double().reshape(-1).tolist()
-
-
-def _check_weights(table: list[list[float]], count: int, replacement: bool) -> None:
-    """What torch itself checks."""
-    if count <= 0:
-        raise RuntimeError("cannot sample n_sample <= 0 samples")
-    if not replacement and any(count > len(weights) for weights in table):
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
-    if not all(min(weights) >= 0 and isfinite(sum(weights)) for weights in table):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if not all(sum(weights) > 0 for weights in table):
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-
-
-@cache
-def _exists(name: str) -> bool:
-    packet, _, overload = name.partition(".")
-    return hasattr(aten, packet) and (overload or "default") in getattr(aten, packet).overloads()

@@ -108,7 +108,7 @@ class Uniform:
     clock : which function of it rings in races, if it took part in one; its interval is void then.
     """
 
-    __slots__ = ("clock", "high", "low", "ranked", "row", "run", "tape")
+    __slots__ = ("__weakref__", "clock", "high", "low", "ranked", "row", "run", "tape")
 
     low: Weight
     high: Weight
@@ -121,8 +121,13 @@ class Uniform:
 
     @property
     def untouched(self) -> bool:
-        """Whether nothing has been decided yet."""
+        """Whether it wasn't compared with thresholds, nor with others but in races."""
         return self.low == 0 and self.high == 1 and self.ranked is None
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has been decided yet."""
+        return self.clock is None and self.untouched
 
     def below(self, threshold: Weight, steps: Steps = ()) -> bool:
         """Whether it is below the threshold; steps say, for people, as what it was compared."""

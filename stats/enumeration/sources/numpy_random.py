@@ -15,6 +15,7 @@ from tokenlaw.stats.enumeration.lazy_generators import (
     RealRandomState,
     default_rng,
 )
+from tokenlaw.stats.enumeration.living import living_generators
 from tokenlaw.stats.enumeration.replacing import Replacements
 from tokenlaw.stats.enumeration.tape import ADVICE, Tape
 
@@ -47,7 +48,8 @@ class NumpyRandom:
         self._held: list[tuple[Any, Hashable]] = []
 
     def __enter__(self) -> None:
-        self._hold(HIDDEN)
+        for generator in living_generators():
+            self._hold(generator)
         hidden = LazyRandomState(tape=self._tape)
         new: dict[int, Any] = {id(HIDDEN): hidden}
         substitutes = {"Generator": LazyGenerator, "RandomState": LazyRandomState, "default_rng": default_rng}
@@ -82,7 +84,6 @@ class NumpyRandom:
         if id(value) in new:
             return new[id(value)]
         if type(value) in LAZY:
-            self._hold(value)
             new[id(value)] = LAZY[type(value)](tape=self._tape)
             return new[id(value)]
         owner = getattr(value, "__self__", None) if callable(value) else None

@@ -86,7 +86,8 @@ class _Methods:
 
     def __init__(self, draw: Drawer) -> None:
         self._draw = draw
-        # Names of temporary files are random, and no part of the law.
+        # Names of temporary files are random, and no part of the law; the first folder has a name of its own.
+        tempfile.gettempdir()
         self._names = tempfile._get_candidate_names().rng  # type: ignore[attr-defined]
         self._real = {name: getattr(random.Random, name) for name in (*DECIDED, *REFUSED) if name in KNOWN}
 
