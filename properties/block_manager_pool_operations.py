@@ -75,6 +75,18 @@ def swap_in(world: World, step: Step, operation: trace.SwapIn) -> None:
     world.exercised["swap"] += 1
 
 
+def free_swapped(world: World, step: Step, operation: trace.FreeSwapped) -> None:
+    """Release a sequence that is out, as an abort of a preempted request does."""
+    sequence = pick(world.swapped, operation.sequence)
+    if sequence is None:
+        return
+    step.acting = None
+    world.door.call("free", sequence.handle)
+    world.swapped.remove(sequence)
+    world.last_freed = [sequence.handle]
+    world.exercised["free swapped"] += 1
+
+
 def late_write(world: World, step: Step, operation: trace.LateWrite) -> None:
     """Schedule for one sequence, release it, admit and write another; then the first write lands."""
     sequence = pick(world.live, operation.sequence)

@@ -20,6 +20,7 @@ from tokenlaw.properties.trace import (
     Fork,
     Free,
     FreeAgain,
+    FreeSwapped,
     LateWrite,
     New,
     Operation,
@@ -53,6 +54,7 @@ _CARRY: Mapping[type[Any], _Carry] = {
     Weights: pool.weights,
     SwapOut: pool.swap_out,
     SwapIn: pool.swap_in,
+    FreeSwapped: pool.free_swapped,
     LateWrite: pool.late_write,
 }
 """Operation -> how it is carried out."""
@@ -67,6 +69,7 @@ _NEEDS: Mapping[type[Any], frozenset[str]] = {
     Weights: frozenset({"epochs"}),
     SwapOut: frozenset({"swap", "copies"}),
     SwapIn: frozenset({"swap", "copies"}),
+    FreeSwapped: frozenset({"swap", "copies"}),
     LateWrite: frozenset({"in-flight", "commit"}),
     Reorder: frozenset({"reorder"}),
     Overflow: frozenset({"reserve"}),

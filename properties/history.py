@@ -17,6 +17,7 @@ from tokenlaw.properties.trace import (
     Batch,
     Fork,
     Free,
+    FreeSwapped,
     LateWrite,
     New,
     Operation,
@@ -72,8 +73,12 @@ class History:
     def target(self, operation: Operation) -> LiveSequence | None:
         """The live sequence that the operation names, if it names one and there is one."""
         index = getattr(operation, "sequence", None)
-        candidates = self.swapped if isinstance(operation, SwapIn) else self.live
+        candidates = self.candidates(operation)
         return candidates[index % len(candidates)] if index is not None and candidates else None
+
+    def candidates(self, operation: Operation) -> list[LiveSequence]:
+        """The sequences that the index of the operation counts."""
+        return self.swapped if isinstance(operation, SwapIn | FreeSwapped) else self.live
 
     def known(self) -> list[LiveSequence]:
         """Live and released sequences whose tokens a prompt may be derived from."""
@@ -103,6 +108,9 @@ class History:
                 self.swapped.remove(sequence)
                 self.live.append(sequence)
                 self.live.sort(key=lambda one: one.number)
+            case FreeSwapped():
+                self.swapped.remove(sequence)
+                self.freed.append(sequence)
             case Free() | Abort():
                 self._release(sequence)
             case Append(_, tokens) | AppendLayer(_, 0, tokens):

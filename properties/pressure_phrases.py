@@ -9,6 +9,7 @@ from tokenlaw.properties.trace import (
     Fork,
     Free,
     FreeAgain,
+    FreeSwapped,
     New,
     Operation,
     Reset,
@@ -170,6 +171,18 @@ def swap_all_again(scene: Scene) -> Iterator[Operation]:
         yield SwapIn(0)
 
 
+def abort_on_the_host(scene: Scene) -> Iterator[Operation]:
+    """A sequence that fills the pool goes to the host and is aborted there; then another one goes."""
+    yield from _drain(scene)
+    for _ in range(2):
+        yield New(scene.tokens(scene.config.num_blocks * scene.block))
+        yield SwapOut(0)
+        if scene.dice.random() < 0.5:
+            yield New(scene.tokens(1))
+            yield Free(0)
+        yield FreeSwapped(0)
+
+
 def _drain(scene: Scene) -> Iterator[Operation]:
     while scene.history.swapped:
         yield SwapIn(0)
@@ -189,4 +202,5 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("change weights", change_weights, needing("epochs")),
     Phrase("swap", swap, needing("swap", "copies")),
     Phrase("swap all again", swap_all_again, needing("swap", "copies"), weight=1),
+    Phrase("abort on the host", abort_on_the_host, needing("swap", "copies"), weight=1),
 )

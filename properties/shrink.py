@@ -15,7 +15,7 @@ import msgspec
 
 from tokenlaw.properties.history import History
 from tokenlaw.properties.simpler import simpler_arguments, simpler_configurations, simpler_vocabularies, size
-from tokenlaw.properties.trace import Attend, Operation, Reorder, SwapIn, Trace
+from tokenlaw.properties.trace import Attend, Operation, Reorder, Trace
 
 Fails = Callable[[Trace], bool]
 
@@ -133,8 +133,7 @@ def _pointed(
     if isinstance(operation, Reorder | Attend) or getattr(operation, "sequence", None) is None:
         return operation
     target = old.target(operation)
-    candidates = new.swapped if isinstance(operation, SwapIn) else new.live
-    numbers = [sequence.number for sequence in candidates]
+    numbers = [sequence.number for sequence in new.candidates(operation)]
     if target is None or renumbered.get(target.number) not in numbers:
         return None
     return msgspec.structs.replace(operation, sequence=numbers.index(renumbered[target.number]))

@@ -83,6 +83,14 @@ class SwapIn(msgspec.Struct, frozen=True, tag_field="op", tag="swap_in", forbid_
     sequence: int
 
 
+class FreeSwapped(
+    msgspec.Struct, frozen=True, tag_field="op", tag="free_swapped", forbid_unknown_fields=True
+):
+    """Release a sequence while it is swapped out; the index counts the swapped-out sequences only."""
+
+    sequence: int
+
+
 class Reorder(msgspec.Struct, frozen=True, tag_field="op", tag="reorder", forbid_unknown_fields=True):
     """Beam search: the live sequences continue the content of ``parents`` (indices modulo their number)."""
 
@@ -151,6 +159,7 @@ Operation = (
     | Reset
     | SwapOut
     | SwapIn
+    | FreeSwapped
     | Reorder
     | Weights
     | LateWrite

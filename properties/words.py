@@ -1,6 +1,7 @@
 """Traces and violations in words: numbered lines, sequences named by their order of creation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tokenlaw.properties.history import History, batch_of
 from tokenlaw.properties.running import Violation
@@ -14,6 +15,7 @@ from tokenlaw.properties.trace import (
     Fork,
     Free,
     FreeAgain,
+    FreeSwapped,
     LateWrite,
     New,
     Operation,
@@ -31,6 +33,13 @@ from tokenlaw.spec.contracts import BLOCK_MANAGER
 from tokenlaw.spec.verdicts import Check
 
 _INDENT = "  "
+
+_PLAIN: Mapping[type[Any], str] = {
+    Free: "free sequence {}",
+    SwapOut: "swap sequence {} out",
+    SwapIn: "swap sequence {} in",
+    FreeSwapped: "free sequence {}, which is swapped out",
+}
 
 
 def lines(trace: Trace) -> list[str]:
@@ -146,14 +155,10 @@ def _act(operation: Operation, number: int, created: int) -> str:
             line = f"speculate on sequence {number}: draft {_tokens(drafts)}, the first {accepted} accepted"
         case Rollback(_, count):
             line = f"roll sequence {number} back by {count}"
-        case Free():
-            line = f"free sequence {number}"
         case Abort(tokens):
             line = f"schedule for sequence {number}, abort it unwritten: {_tokens(tokens)}"
-        case SwapOut():
-            line = f"swap sequence {number} out"
-        case SwapIn():
-            line = f"swap sequence {number} in"
+        case Free() | SwapOut() | SwapIn() | FreeSwapped():
+            line = _PLAIN[type(operation)].format(number)
         case LateWrite(_, tokens, prompt):
             line = (
                 f"append to sequence {number}: {_tokens(tokens)}; free it; new sequence {created}: "

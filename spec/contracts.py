@@ -100,7 +100,8 @@ class BlockManager(Protocol):
         ``reset``: ``reset_cache()``, makes every cached block unreachable.
         ``epochs``: ``new_epoch()``, the weights changed: nothing written before may be hit afterwards.
         ``window``: attribute ``window`` (tokens or None); blocks wholly below it become ``NO_BLOCK``.
-        ``swap``: ``swap_out(sequence)``, ``swap_in(sequence)``; their copies name tiers.
+        ``swap``: ``swap_out(sequence)``, ``swap_in(sequence)``; their copies name tiers. A sequence
+        that is out can be freed.
         ``in-flight``: ``begin_step()``, ``end_step()``: what was freed in between isn't handed out before
         the end, because the kernels of the step may still write it.
         ``lookahead``: attribute ``lookahead`` (tokens; 0 as good as absent), how many slots beyond the length

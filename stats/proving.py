@@ -21,7 +21,7 @@ from tokenlaw.stats.scenario import Tables
 from tokenlaw.stats.trial import kind_laws
 
 ROUNDING = 1e-6
-"""Total variation that the arithmetic of a verifier in float32 may cause; a law that is farther off is wrong."""
+"""Total variation that arithmetic in float32 may cause; a law that is farther off is wrong."""
 
 ROWS = 23
 """Rows of a batch in which every row follows a path of its own; no other size in a batch is that number."""
@@ -33,8 +33,8 @@ FURTHER = 1_000_000
 """Runs of a repetition are numbered from a multiple of this on, so that they have other seeds."""
 
 UNSEEN = (
-    "with another seed the same choices give other tokens, so it makes random numbers of the seed in a way that "
-    "isn't seen, or keeps state between calls"
+    "with another seed the same choices give other tokens, so it makes random numbers of the seed in a way "
+    "that isn't seen, or keeps state between calls"
 )
 
 ENOUGH_REFUTED = 2
@@ -97,7 +97,14 @@ class Prover:
     """
 
     def __init__(
-        self, make: Callable[[], Any], *, claims: str, seed: int, device: str, tolerance: float, rows: int | None
+        self,
+        make: Callable[[], Any],
+        *,
+        claims: str,
+        seed: int,
+        device: str,
+        tolerance: float,
+        rows: int | None,
     ) -> None:
         self._make, self._claims, self._seed, self._device = make, claims, seed, device
         self._tolerance = tolerance
@@ -187,9 +194,10 @@ class Prover:
         assert found.law is not None
         paths = found.law.paths
         for repeat in range(1, max(LEAST_REPEATS, REPEATED_PATHS // paths) + 1):
-            again = self._batched(found.case, paths, seconds, repeat * FURTHER) if found.law.complete else None
+            first = repeat * FURTHER
+            again = self._batched(found.case, paths, seconds, first) if found.law.complete else None
             if again is None or not _same(found.law, again):
-                again = self._alone(found.case, paths, seconds, repeat * FURTHER)
+                again = self._alone(found.case, paths, seconds, first)
             if again.paths == paths and not _same(found.law, again):
                 self.hidden = UNSEEN
                 raise NotRepeatableError(UNSEEN)
@@ -227,5 +235,5 @@ def prove_cases(
             proofs.append(prover.prove(case, max_paths=max_paths, seconds=left))
             max_paths -= proofs[-1].paths
     if prover.hidden:
-        return [proof if proof.law is None else CaseProof(proof.case, reason=prover.hidden) for proof in proofs]
+        return [CaseProof(proof.case, reason=proof.reason or prover.hidden) for proof in proofs]
     return proofs

@@ -80,8 +80,8 @@ def _drops_two(kind: Kind) -> bool:
 
 def _order_matters(kind: Kind) -> bool:
     """Whether top-p before top-k would keep other tokens."""
-    first = _first_law(kind, top_k=OFF_TOP_K) > 0
-    return not torch.equal(_first_law(kind, top_p=OFF_TOP_P).masked_fill(~first, 0.0) > 0, _first_law(kind) > 0)
+    by_p, by_k = _first_law(kind, top_k=OFF_TOP_K) > 0, _first_law(kind, top_p=OFF_TOP_P) > 0
+    return not torch.equal(by_p & by_k, _first_law(kind) > 0)
 
 
 _ONE_DRAFT: tuple[Make, ...] = (
@@ -139,8 +139,8 @@ def _chains(seed: int, *, own_drafter: bool, larger: bool) -> Iterator[Case]:
     yield Case(_small("drafts looked up", _LOOKED_UP, 3, 2, seed, deterministic=True))
     yield Case(_small("greedy and random rows in one call", _MIXED, 3, 1, seed), ((0, 1),))
     yield Case(_small("two rows in one call", _PAIR, 2, 1, seed, deterministic=True), ((0, 1),))
-    ragged = _small("rows of 1 and 2 drafts in one call", _PAIR, 2, 2, seed, lengths=(1, 2), deterministic=True)
-    yield Case(ragged, ((0, 1),))
+    name = "rows of 1 and 2 drafts in one call"
+    yield Case(_small(name, _PAIR, 2, 2, seed, lengths=(1, 2), deterministic=True), ((0, 1),))
     yield Case(_small("up to two of 2 tokens drafted", _TWO_DRAFTS, 2, 2, seed, lengths=(2, 2, 1)))
     calls = _small("two calls", _PAIR, 2, 1, seed, lengths=(1, 0), deterministic=True)
     yield Case(calls, ((0,), (1,)))
@@ -181,8 +181,16 @@ def _small(
     **options: bool,
 ) -> Scenario:
     """A scenario of few tokens; ``lengths`` are the numbers of drafts of its kinds, where they differ."""
-    shape = {"vocabulary": vocabulary, "drafts": drafts, "share": 1.0, "seed": seed, "ragged": False}
-    scenario = make_scenario(f"proof: {name}", makers, **shape, **options)
+    scenario = make_scenario(
+        f"proof: {name}",
+        makers,
+        vocabulary=vocabulary,
+        drafts=drafts,
+        share=1.0,
+        seed=seed,
+        ragged=False,
+        **options,
+    )
     if not lengths:
         return scenario
     pairs = zip(scenario.kinds, lengths, strict=True)

@@ -118,26 +118,23 @@ def _evidence(
         announce(request.place(case, paths).to_data())
 
     proofs = prove_cases(prover, cases, max_paths=paths, seconds=paths * SECONDS_A_PATH, enter=enter)
-    seconds = time.perf_counter() - started
     refuted = [one for one in proofs if one.refuted(request.tolerance)]
     proved = [one for one in proofs if one.proved(request.tolerance)]
-    run = sum(one.paths for one in proofs)
-    exercised = {"paths": run, "cases": len(proved) + len(refuted)}
+    run, seconds = sum(one.paths for one in proofs), time.perf_counter() - started
+    place = None
     if refuted:
         worst = max(refuted, key=_distance)
-        message = "\n".join([refutation(worst), *_others(refuted, worst)])
-        place = request.place(worst.case, worst.paths).to_data()
-        statistics = _statistics(refuted, run)
+        verdict, message = Verdict.REFUTED, "\n".join([refutation(worst), *_others(refuted, worst)])
+        place = request.place(worst.case, paths).to_data()
+    elif proved:
+        verdict, message = Verdict.HOLDS, _certificate(proved, proofs, len(cases) - len(proved), seconds)
+    else:
         return Evidence(
-            BY_ID[PROVED], Verdict.REFUTED, exercised, prover.verified, seconds, message, place, statistics
+            BY_ID[PROVED], Verdict.NOT_SUPPORTED, {}, prover.verified, seconds, _why_not(proofs, cases)
         )
-    if not proved:
-        message = _why_not(proofs, cases)
-        return Evidence(BY_ID[PROVED], Verdict.NOT_SUPPORTED, {}, prover.verified, seconds, message)
-    message = _certificate(proved, cases, proofs, run, seconds)
-    return Evidence(
-        BY_ID[PROVED], Verdict.HOLDS, exercised, prover.verified, seconds, message, None, _statistics(proved, run)
-    )
+    exercised = {"paths": run, "cases": len(proved) + len(refuted)}
+    statistics = _statistics(refuted or proved, run)
+    return Evidence(BY_ID[PROVED], verdict, exercised, prover.verified, seconds, message, place, statistics)
 
 
 def _distance(proof: CaseProof) -> float:
@@ -156,20 +153,19 @@ def _others(refuted: Sequence[CaseProof], worst: CaseProof) -> list[str]:
     return [f"Refuted as well: {', '.join(names)}."] if names else []
 
 
-def _certificate(
-    proved: Sequence[CaseProof], cases: Sequence[Case], proofs: Sequence[CaseProof], paths: int, seconds: float
-) -> str:
+def _certificate(proved: Sequence[CaseProof], proofs: Sequence[CaseProof], left: int, seconds: float) -> str:
     most = max(comparison.most for one in proved for comparison in one.comparisons)
-    laws = sum(len(one.comparisons) for one in proved)
+    laws, run = sum(len(one.comparisons) for one in proved), sum(one.paths for one in proofs)
     text = (
-        f"Proved by running every path of its random numbers: {laws} laws of {len(proved)} small situations are "
-        f"within TV {most:.1e} of the exact ones, {paths} paths in {seconds:.1f} s."
+        f"Proved by running every path of its random numbers: {laws} laws of {len(proved)} small situations "
+        f"are within TV {most:.1e} of the exact ones, {run} paths in {seconds:.1f} s."
     )
-    left = len(cases) - len(proved)
     reasons = [f"{one.case.name}: {one.reason}" for one in proofs if one.reason]
-    if left:
-        text += f" Not finished: {left} more." if not reasons else f" {left} more couldn't be: {reasons[0]}"
-    return text
+    if not left:
+        return text
+    return (
+        f"{text} {left} more couldn't be: {reasons[0]}" if reasons else f"{text} Not finished: {left} more."
+    )
 
 
 def _why_not(proofs: Sequence[CaseProof], cases: Sequence[Case]) -> str:

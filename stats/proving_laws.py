@@ -50,8 +50,11 @@ class Comparison:
 
     def farthest(self, number: int) -> list[Rows]:
         """The outcomes whose probabilities differ most."""
-        outcomes = {**self.found, **self.exact}
-        return sorted(outcomes, key=lambda one: -abs(self.found.get(one, 0.0) - self.exact.get(one, 0.0)))[:number]
+
+        def distance(outcome: Rows) -> float:
+            return abs(self.found.get(outcome, 0.0) - self.exact.get(outcome, 0.0))
+
+        return sorted({**self.found, **self.exact}, key=distance, reverse=True)[:number]
 
 
 def compared(law: Law, case: Case, laws: Sequence[KindLaws], claims: str) -> list[Comparison]:
@@ -66,7 +69,7 @@ def compared(law: Law, case: Case, laws: Sequence[KindLaws], claims: str) -> lis
     rule = None if case.parents else RULES.get(claims)
     found = []
     for chosen in kinds:
-        part = {rows: float(weight) * len(kinds) for (of, rows), weight in law.probabilities.items() if of == chosen}
+        part = _part(law, chosen, len(kinds))
         left = float(law.unexplored) * len(kinds)
         models = [laws[kind] for kind in chosen]
         names = tuple(case.scenario.kinds[kind].name for kind in chosen)
@@ -89,7 +92,14 @@ def _comparison(
     least = sum_of(max(weight - exact.get(outcome, 0.0), 0.0) for outcome, weight in found.items())
     # What is missing shows as well as what is too much, where nothing is left unexplored.
     lost = sum_of(max(weight - found.get(outcome, 0.0), 0.0) for outcome, weight in exact.items()) - left
-    return Comparison(what, kinds, names, found, exact, float(max(least, lost)), float(max(least, lost)) + left)
+    distance = float(max(least, lost))
+    return Comparison(what, kinds, names, found, exact, distance, distance + left)
+
+
+def _part(law: Law, kinds: tuple[int, ...], of: int) -> dict[Rows, float]:
+    """The law of the rows, given their kinds, which are some of so many that are equally probable."""
+    outcomes: Any = law.probabilities.items()
+    return {rows: float(weight) * of for (drawn, rows), weight in outcomes if drawn == kinds}
 
 
 def _joint(rule: Callable[..., Any], laws: KindLaws) -> dict[Tokens, float]:
@@ -124,9 +134,8 @@ def completed(law: Mapping[Rows, float], laws: Sequence[KindLaws]) -> dict[Rows,
                 continue
             left = length - len(emitted)
             rests = target_only_law(_after(model, emitted), (), left) if left else {(): 1.0}
-            longer += [
-                ((*rows[:row], emitted + rest, *rows[row + 1 :]), weight * more) for rest, more in rests.items()
-            ]
+            for rest, more in rests.items():
+                longer.append(((*rows[:row], emitted + rest, *rows[row + 1 :]), weight * more))
         law = collect(longer)
     return dict(law)
 

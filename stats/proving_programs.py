@@ -28,11 +28,10 @@ from tokenlaw.stats.driver import LARGEST_SEED, Driver, Numbers
 from tokenlaw.stats.enumeration.choices import Draw
 from tokenlaw.stats.enumeration.states import current
 from tokenlaw.stats.enumeration.tape import Tape
-from tokenlaw.stats.proving_cases import Case
 from tokenlaw.stats.protocol import ProtocolError, check_emitted, check_tree
+from tokenlaw.stats.proving_cases import Case
 from tokenlaw.stats.scenario import Tables
 from tokenlaw.stats.tree_trial import DRAWN_WITH, LIKELIEST, node_depths
-
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,9 @@ def chosen(weights: Sequence[float], what: str, row: int = 0) -> int:
 class EnumeratedDriver(Driver):
     """Builds batches whose drafts the tape decides, unless the implementation draws them."""
 
-    def drafted(self, position: int, rows: Int64[Tensor, " batch"], numbers: Numbers) -> Int64[Tensor, " batch"]:
+    def drafted(
+        self, position: int, rows: Int64[Tensor, " batch"], numbers: Numbers
+    ) -> Int64[Tensor, " batch"]:
         """One draft for each row; what stands behind a row's last draft says nothing, and is no choice."""
         laws = self.tables.draft[:, position].flatten(0, 1)[rows].tolist()
         lengths = self.tables.lengths[rows // self.tables.scenario.contexts].tolist()
@@ -163,9 +164,8 @@ class Program:
 def tree_batch(case: Case, tables: Tables, kinds: Int64[Tensor, " batch"]) -> TreeBatch:
     """A batch of trees, whose tokens the tape decides node by node, each after its earlier siblings."""
     parents, depths = case.parents, [0, *node_depths(case.parents)]
-    tokens = torch.tensor(
-        [_tree_tokens(case, tables, kind, row) for row, kind in enumerate(kinds.tolist())], device=kinds.device
-    )
+    drawn = [_tree_tokens(case, tables, kind, row) for row, kind in enumerate(kinds.tolist())]
+    tokens = torch.tensor(drawn, device=kinds.device)
     target, draft = [], []
     for node in range(ROOT, len(parents)):
         before = kinds if node == ROOT else tokens[:, node]

@@ -1,6 +1,7 @@
 """What a proof found wrong, in words: the law, the shortest path that shows it, both laws side by side."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from tokenlaw.spec.laws import Tokens
 from tokenlaw.stats.enumeration.choices import Draw
@@ -8,7 +9,7 @@ from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.enumeration.narrative import narrate
 from tokenlaw.stats.proving import CaseProof
 from tokenlaw.stats.proving_laws import COMPLETED, Comparison, Rows
-from tokenlaw.stats.proving_programs import KIND, Illegal, Outcome
+from tokenlaw.stats.proving_programs import KIND, Illegal
 
 MOST_OUTCOMES = 5
 """Outcomes that are shown side by side."""
@@ -20,8 +21,11 @@ def refutation(proof: CaseProof) -> str:
     assert worst is not None
     assert law is not None
     rows = " and ".join(repr(kind) for kind in worst.names)
-    far = f"{worst.least:.3g}" if worst.most - worst.least < worst.least / 1000 else f"at least {worst.least:.3g}"
-    lines = [f"{proof.case.name}: the {worst.what} is off by TV {far}, rows of kind {rows}, {law.paths} paths."]
+    open_ = "" if worst.most - worst.least < worst.least / 1000 else "at least "
+    lines = [
+        f"{proof.case.name}: the {worst.what} is off by TV {open_}{worst.least:.3g}, rows of kind {rows}, "
+        f"{law.paths} paths."
+    ]
     told = _shortest(worst, law)
     if told:
         lines.append(f"  A path that shows it: {'; '.join(told)}.")
@@ -53,14 +57,15 @@ def _shortest(comparison: Comparison, law: Law) -> list[str]:
     telling = impossible if sum(impossible.values()) > comparison.least / 10 else excess
     largest = max(telling.values(), default=0.0)
     wrong = {rows for rows, weight in telling.items() if weight >= largest / 2}
-    lines = []
-    for outcome, example in law.examples.items():
-        if example is not None and _leads_to(outcome, comparison, wrong):
-            node, taken = example
-            lines.append((node.line(taken), outcome))
+    examples: Any = law.examples.items()
+    lines = [
+        (example[0].line(example[1]), rows)
+        for (kinds, rows), example in examples
+        if example is not None and kinds == comparison.kinds and any(_begin(rows, one) for one in wrong)
+    ]
     if not lines:
         return []
-    line, (_, rows) = min(lines, key=lambda pair: len(pair[0]))
+    line, rows = min(lines, key=lambda pair: len(pair[0]))
     own = [(node, taken) for node, taken in line if not _is_of_kind(node.question)]
     return narrate(own, rows[0] if len(rows) == 1 else tuple(map(str, rows)))
 
@@ -69,10 +74,9 @@ def _is_of_kind(question: object) -> bool:
     return isinstance(question, Draw) and question.source == KIND
 
 
-def _leads_to(outcome: Outcome, comparison: Comparison, wrong: set[Rows]) -> bool:
-    """Whether an emitted outcome is one of those, or begins one of them."""
-    kinds, rows = outcome
-    return kinds == comparison.kinds and any(all(_begins(mine, whole) for mine, whole in zip(rows, one, strict=False)) for one in wrong)
+def _begin(mine: Rows, whole: Rows) -> bool:
+    """Whether these rows are those, or begin them."""
+    return all(_begins(one, other) for one, other in zip(mine, whole, strict=False))
 
 
 def _begins(mine: Tokens | Illegal, whole: Tokens | Illegal) -> bool:

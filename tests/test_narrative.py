@@ -1,5 +1,6 @@
-"""Paths of random choices in words: as speculative steps where only one reading fits, else choice by choice."""
+"""Paths of random choices in words: as speculative steps where one reading fits, else choice by choice."""
 
+import random
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,7 +132,7 @@ GENERIC: dict[str, tuple[list[Choice], Any]] = {
 
 
 @pytest.mark.parametrize(("choices", "outcome"), GENERIC.values(), ids=GENERIC)
-def test_what_can_be_read_in_several_ways_is_told_choice_by_choice(choices: list[Choice], outcome: Any) -> None:
+def test_other_paths_are_told_choice_by_choice(choices: list[Choice], outcome: Any) -> None:
     told = narrate(line(*choices), outcome)
     assert told[-1] == f"outcome {outcome}"
     assert told[:-1] == [question.words(taken, 1 / answers) for question, answers, taken in choices]
@@ -148,8 +149,6 @@ def test_a_place_and_an_exception_are_told() -> None:
 
 
 def test_a_step_of_a_program_is_told() -> None:
-    import random  # noqa: PLC0415 - what the program uses
-
     target, draft = [0.5, 0.25, 0.25], [0.25, 0.5, 0.25]
 
     def step() -> tuple[int, ...]:

@@ -1,65 +1,32 @@
 """Verifiers proved and refuted from all paths of their random numbers: no test here is statistical."""
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
-import torch
-from jaxtyping import Int64
-from torch import Tensor
 
 from support.law_runs import SingleChain
-from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS, ChainVerifier, TreeVerifier
+from support.proofs import (
+    CALLS,
+    LOOKED_UP,
+    MIXED,
+    ONE,
+    OWN,
+    OWN_CALLS,
+    RAGGED,
+    ROWS,
+    SETTINGS,
+    TREE,
+    Make,
+    case,
+    request,
+    whole,
+)
+from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS, TreeVerifier
 from tokenlaw.impl.speculative import VERIFIERS
-from tokenlaw.spec.generation_contracts import APPROXIMATE, EXACT, NO_TOKEN, TEXTBOOK, VerifyBatch
-from tokenlaw.spec.philox import derived_key
-from tokenlaw.spec.suites import Settings
-from tokenlaw.spec.verdicts import Evidence, Verdict
+from tokenlaw.spec.generation_contracts import APPROXIMATE, EXACT
+from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.proving import ROUNDING
-from tokenlaw.stats.proving_check import ProofRequest, proof, proof_again
+from tokenlaw.stats.proving_check import proof
 
-Make = Callable[[], Any]
-PATHS = 2_000
 EXACT_RULES = {name: make for name, make in VERIFIERS.items() if getattr(make, "claims", "") != APPROXIMATE}
-
-ONE, SETTINGS, OWN, LOOKED_UP = (
-    "one of 3 tokens drafted",
-    "sampling parameters",
-    "own drafts",
-    "drafts looked up",
-)
-TWO, MIXED, ROWS, RAGGED = (
-    "up to two of 2 tokens drafted",
-    "greedy and random rows in one call",
-    "two rows in one call",
-    "rows of 1 and 2 drafts in one call",
-)
-CALLS, OWN_CALLS = "two calls", "two calls with own drafts"
-TREE = "tree of two candidates, "
-
-
-def request(make: Make, claims: str | None = None, **settings: Any) -> ProofRequest:
-    verifier = make()
-    return ProofRequest(
-        make,
-        claims=claims or getattr(verifier, "claims", TEXTBOOK),
-        own_drafter=hasattr(verifier, "draft"),
-        trees=hasattr(verifier, "verify_tree"),
-        refused=frozenset(getattr(verifier, "refuses", ())),
-        most_rows=getattr(verifier, "most_rows", None),
-        seed=0,
-        settings=Settings(**settings),
-    )
-
-
-def whole(make: Make, claims: str | None = None, **settings: Any) -> Evidence:
-    return proof(request(make, claims, **settings), PATHS, lambda: None)
-
-
-def case(make: Make, name: str, claims: str | None = None) -> Evidence:
-    found = proof_again(request(make, claims), f"proof: {name}", PATHS)
-    assert found is not None
-    return found
 
 
 @pytest.mark.parametrize("name", EXACT_RULES)
@@ -215,72 +182,3 @@ def test_what_cant_be_decided_is_not_judged(name: str) -> None:
     assert row.message.startswith("its random numbers can't be decided: ")
     assert UNDECIDED[name] in row.message
     assert row.message.endswith("; its laws are sampled instead")
-
-
-class FromTheSeed(ChainVerifier):
-    """Numbers that are made of the seed without a generator; the law is right."""
-
-    def numbers(self, params: Any, seed: int, use: str, count: int, position: int = 0) -> Tensor:
-        rows = len(params.temperature)
-        made = [derived_key(seed, use, position, at) / 2**63 for at in range(rows * count)]
-        return torch.tensor(made, dtype=torch.float64).reshape(rows, count)
-
-
-class RarelyFromTheSeed(ChainVerifier):
-    """All numbers are drawn, but one seed in three ends after the first token."""
-
-    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Int64[Tensor, "batch drafts+1"]:
-        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
-        if derived_key(seed, "rarely") % 3 == 0:
-            emitted[:, 1:] = NO_TOKEN
-        return emitted
-
-
-class Raising(ChainVerifier):
-    """Doesn't take undecided numbers."""
-
-    def passes(self, step: Any, numbers: Tensor) -> Tensor:
-        if type(numbers) is not Tensor:
-            raise TypeError("tensors only")
-        return super().passes(step, numbers)
-
-
-class Zero:
-    """Always token 0, without a random number."""
-
-    def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
-        emitted = torch.full((batch.shape[0], batch.shape[1] + 1), NO_TOKEN)
-        emitted[:, 0] = 0
-        return emitted
-
-
-class Illegal(ChainVerifier):
-    """A token that doesn't exist behind every rejection."""
-
-    def recover(self, step: Any, rows: Tensor, places: Tensor, numbers: Tensor) -> Tensor:
-        return super().recover(step, rows, places, numbers) + 7
-
-
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (FromTheSeed, "with another seed the same choices give other tokens"),
-        (RarelyFromTheSeed, "with another seed the same choices give other tokens"),
-        (Raising, "with its random numbers decided, it raised TypeError: tensors only"),
-    ],
-)
-def test_a_verifier_whose_numbers_arent_seen_is_never_judged(make: Make, reason: str) -> None:
-    row = whole(make)
-    assert row.verdict is Verdict.NOT_SUPPORTED
-    assert reason in row.message
-    assert "\n" not in row.message
-
-
-def test_a_verifier_without_random_numbers_is_judged() -> None:
-    assert case(Zero, ONE).verdict is Verdict.REFUTED
-
-
-def test_an_illegal_answer_is_an_impossible_outcome() -> None:
-    row = case(Illegal, ONE)
-    assert row.verdict is Verdict.REFUTED
-    assert "no legal answer: row 0 of 1, position 0: 7 is no token" in row.message

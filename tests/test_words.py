@@ -11,6 +11,7 @@ from tokenlaw.properties.trace import (
     Fork,
     Free,
     FreeAgain,
+    FreeSwapped,
     LateWrite,
     New,
     Overflow,
@@ -77,6 +78,11 @@ def test_sequences_keep_their_numbers_when_others_go():
 def test_live_sequences_stay_in_order_of_creation():
     told = lines(Trace((*TWO, SwapOut(0), SwapIn(0), Free(0))))
     assert told[-1] == "free sequence 0"
+
+
+def test_a_swapped_sequence_is_freed_by_its_own_number():
+    told = lines(Trace((*TWO, SwapOut(0), FreeSwapped(0), Free(0))))
+    assert told[-2:] == ["free sequence 0, which is swapped out", "free sequence 1"]
 
 
 def test_the_message_is_complete():

@@ -8,7 +8,7 @@ from typing import Any
 from tokenlaw.stats.enumeration.choices import Draw, Node, Path
 from tokenlaw.stats.enumeration.deciding import Among
 from tokenlaw.stats.enumeration.errors import CutShort, EnumerationError
-from tokenlaw.stats.enumeration.exact_law import frozen
+from tokenlaw.stats.enumeration.exploration import frozen
 from tokenlaw.stats.enumeration.law import Raised
 from tokenlaw.stats.enumeration.states import StateGraph, current
 from tokenlaw.stats.enumeration.tape import Source, Tape

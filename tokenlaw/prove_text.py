@@ -96,7 +96,7 @@ def effort(law: Law) -> str:
     """
     paths = "1 path" if law.paths == 1 else f"{law.paths:,} paths"
     left = f", {number(law.unexplored)} of the probability unexplored" if law.unexplored else ""
-    seconds = f", {law.seconds:.2g} s" if law.seconds >= 1 else ""
+    seconds = f", {law.seconds:,.0f} s" if law.seconds >= 1 else ""
     return f"{paths}{seconds}{left}"
 
 

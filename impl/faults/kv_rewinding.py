@@ -55,7 +55,7 @@ class RollbackKeepsBlocks(FaultyManager):
     Classes: C12.
     Report: SGLang 13826.
     Effect: blocks without tokens are held.
-    Weakest check: kv/rollback.
+    Weakest check: kv/waste.
     """
 
     def _truncate(self, record: SequenceRecord, length: int, blocks: int) -> None:
@@ -68,7 +68,7 @@ class RollbackDropsPartialBlock(FaultyManager):
     Classes: C12, C13.
     Report: TensorRT-LLM 16448.
     Effect: tokens that stay have no slot.
-    Weakest check: kv/rollback.
+    Weakest check: kv/waste.
     """
 
     def _truncate(self, record: SequenceRecord, length: int, blocks: int) -> None:
@@ -144,19 +144,6 @@ class WindowOneShort(FaultyManager):
         return 0 if self.window is None else max(0, length - self.window + 2)
 
 
-class WindowNeverDrops(FaultyManager):
-    """Blocks below the window are kept.
-
-    Classes: C14.
-    Report: mlx-lm 1914.
-    Effect: the window doesn't save memory.
-    Weakest check: kv/window.
-    """
-
-    def _drop_below_window(self, record: SequenceRecord) -> None:
-        """Nothing."""
-
-
 REWINDING_FAULTS = (
     ("rollback_does_nothing", RollbackDoesNothing),
     ("rollback_clips", RollbackClips),
@@ -168,5 +155,4 @@ REWINDING_FAULTS = (
     ("accept_forgets_one_more", AcceptForgetsOneMore),
     ("drops_optimistically", DropsOptimistically),
     ("window_one_short", WindowOneShort),
-    ("window_never_drops", WindowNeverDrops),
 )

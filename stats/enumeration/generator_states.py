@@ -21,9 +21,7 @@ class GeneratorStates:
 
     def enter(self) -> None:
         """Take down the states of the global generators."""
-        used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-        known = (torch.default_generator, *(torch.cuda.default_generators if used else ()))
-        self._before = [(one, one.get_state()) for one in known]
+        self._before = [(one, one.get_state()) for one in _global_generators()]
 
     def state(self, generator: torch.Generator) -> tuple[bytes, bool]:
         """A generator's state (its seed, if that says all), and whether it was drawn from unseen."""
@@ -47,11 +45,18 @@ class GeneratorStates:
 
     def exit(self) -> bool:
         """Give all generators their states back; whether a global one was drawn from unseen."""
-        states = [(one.get_state(), before) for one, before in self._before]
+        before = {id(one): state for one, state in self._before}
+        # Those of CUDA may have come into use meanwhile.
+        states = [(one.get_state(), before.get(id(one))) for one in _global_generators()]
         self.end_run()
-        for generator, before in self._before:
-            generator.set_state(before)
-        return any(not (_is_fresh(now) or torch.equal(now, before)) for now, before in states)
+        for generator, state in self._before:
+            generator.set_state(state)
+        return any(not (_is_fresh(now) or (old is not None and torch.equal(now, old))) for now, old in states)
+
+
+def _global_generators() -> list[torch.Generator]:
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return [torch.default_generator, *(torch.cuda.default_generators if used else ())]
 
 
 def _is_fresh(state: torch.Tensor) -> bool:

@@ -1,8 +1,8 @@
 """Generators of ``numpy.random`` that exist, wherever they are held.
 
-They can't be replaced where nobody finds a reference, but it can be seen afterwards that they were drawn from.
-All objects of the process are looked through for that, which takes tens of milliseconds; as long as no objects
-have grown old since then, only young ones are.
+They can't be replaced where nobody finds a reference, but it can be seen afterwards that they were drawn
+from. All objects of the process are looked through for that, which takes tens of milliseconds; as long as
+no objects have grown old since then, only young ones are.
 """
 
 import gc

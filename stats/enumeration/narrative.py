@@ -110,7 +110,7 @@ def _parted(events: list[_Event], tests_end: int) -> "_Step | None":
     last = max([*named, *tests], default=-1)
     drawn = [at for at in range(last + 1) if not events[at].test]
     drafts = [token for at in named or drawn if (token := events[at].token) is not None]
-    if not drafts or not drawn == (named or drawn) or len(drafts) < max(len(drawn), len(tests)):
+    if not drafts or drawn != (named or drawn) or len(drafts) < max(len(drawn), len(tests)):
         return None
     added = [event.token for event in events[last + 1 :]]
     return _Step(drafts, [events[at] for at in tests], _owners(events[: last + 1], len(drafts)), added)
@@ -149,7 +149,8 @@ class _Step:
             _Reading(accepted, below)
             for accepted in range(min(len(self.drafts), len(tokens) - 1) + 1)
             for below in (True, False)
-            if list(tokens[:accepted]) == self.drafts[:accepted] and self._decide(accepted, below_accepts=below)
+            if list(tokens[:accepted]) == self.drafts[:accepted]
+            and self._decide(accepted, below_accepts=below)
         ]
 
     def _decide(self, accepted: int, *, below_accepts: bool) -> bool:

@@ -37,6 +37,7 @@ class NoiseBook:
         self.tape = tape
         self.taken_over: list[weakref.ref[Any]] = []
         self.generators = GeneratorStates()
+        tape.beginning.append(self._renew)
         self._columns = np.empty((6, 256))
         self._used = 0
         self._begin()

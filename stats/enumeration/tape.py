@@ -4,7 +4,7 @@ import linecache
 import os.path
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from traceback import walk_tb
 from types import FrameType
 from typing import NoReturn, Protocol
@@ -44,12 +44,14 @@ class Tape:
     paths : one for each row.
     program : whose random numbers are decided; sources look for what it holds by another name.
     run : number of the run; lazy numbers that outlive their run are found by it.
+    beginning : what sources do when a run begins.
     """
 
     def __init__(self, rows: int = 1, graph: StateGraph | None = None, *, places: bool = False) -> None:
         self.rows, self.run = rows, 0
         self.paths: list[Path] = []
         self.program: object = None
+        self.beginning: list[Callable[[], None]] = []
         self._graph = graph or StateGraph()
         self._places = places
         self._thread = threading.get_ident()
@@ -63,6 +65,8 @@ class Tape:
         """Begin a run on these paths, one for each row."""
         self.paths = paths
         self.run += 1
+        for begin in self.beginning:
+            begin()
 
     def choose(self, weights: Sequence[Weight], question: Question, row: int = 0) -> int:
         """Decide: index of one of the outcomes, whose weights are at least zero and sum to one."""

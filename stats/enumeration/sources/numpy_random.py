@@ -9,6 +9,7 @@ import numpy as np
 from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError
 from tokenlaw.stats.enumeration.lazy_arrays import lazily
 from tokenlaw.stats.enumeration.lazy_generators import (
+    SCRATCH,
     LazyGenerator,
     LazyRandomState,
     RealGenerator,
@@ -49,7 +50,8 @@ class NumpyRandom:
 
     def __enter__(self) -> None:
         for generator in living_generators():
-            self._hold(generator)
+            if all(generator is not ours for ours in SCRATCH):
+                self._hold(generator)
         hidden = LazyRandomState(tape=self._tape)
         new: dict[int, Any] = {id(HIDDEN): hidden}
         substitutes = {"Generator": LazyGenerator, "RandomState": LazyRandomState, "default_rng": default_rng}

@@ -1,0 +1,177 @@
+"""Runs the paths of a program one by one, or in the rows of a batch, and adds up their outcomes."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from tokenlaw.stats.enumeration.choices import Node, Path, Weight
+from tokenlaw.stats.enumeration.errors import (
+    EnumerationError,
+    Merged,
+    NotRepeatableError,
+    Refused,
+    TooLong,
+    UndecidableError,
+)
+from tokenlaw.stats.enumeration.frontier import Frontier
+from tokenlaw.stats.enumeration.law import Law, Raised, sum_of
+from tokenlaw.stats.enumeration.states import StateGraph
+from tokenlaw.stats.enumeration.tape import ADVICE, Tape, raising_line
+
+MET_A_LAZY = re.compile(r"Lazy(Number|Element|Array)|object_|dtype\('O'\)|object arrays?|the input types")
+"""What functions say, numpy's and torch's in C above all, when they are given a lazy number for a float."""
+
+
+class Exploration:
+    """The paths of a program that were run, and those that are left.
+
+    Parameters
+    ----------
+    rows : of a batch.
+    tape : decides the program's random numbers.
+
+    Attributes
+    ----------
+    paths : paths run so far.
+    explored : their probability, as far as it doesn't lead through declared states.
+    """
+
+    def __init__(self, rows: int, tape: Tape) -> None:
+        self._graph, self.tape = StateGraph(), tape
+        tape.renew(rows, self._graph)
+        self.paths, self.explored = 0, 0.0
+        self._frontier = Frontier()
+        self._cut: dict[int, Weight] = defaultdict(int)
+        self._examples: dict[Hashable, tuple[int, tuple[Node, int] | None]] = {}
+        self._checked_at = 1
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is a path left to run."""
+        return not self.paths or len(self._frontier) > 0
+
+    def run(self, program: Callable[[], Sequence[Any]]) -> None:
+        """Run the next paths, one in each row."""
+        given = [self._frontier.take() for _ in range(min(self.tape.rows, len(self._frontier)))] or [[]]
+        outcomes, paths = self._outcomes(program, given)
+        for number, path in enumerate(paths[: len(given)]):
+            self._finish(path, None if outcomes is None else outcomes[number])
+        if outcomes is not None and self.paths >= self._checked_at:
+            self._checked_at = 2 * self.paths
+            self._repeat(program, paths[0], outcomes[0])
+
+    def law(self, seconds: float) -> Law:
+        """What is known of the law."""
+        totals = self._graph.totals()
+        found: dict[Hashable, list[Weight]] = defaultdict(list)
+        for state, outcomes in self._graph.outcomes.items():
+            for outcome, weight in outcomes.items():
+                found[outcome].append(totals[state] * weight)
+        left = [totals[state] * weight for state, weight in self._frontier.unexplored().items()]
+        left += [totals[state] * weight for state, weight in self._cut.items()]
+        return Law(
+            {outcome: sum_of(weights) for outcome, weights in found.items()},
+            sum_of(left),
+            self.paths,
+            seconds,
+            {outcome: example for outcome, (_, example) in self._examples.items()},
+        )
+
+    def _outcomes(
+        self, program: Callable[[], Sequence[Any]], given: "list[list[tuple[Node, int]]]"
+    ) -> tuple[list[Hashable] | None, list[Path]]:
+        """One outcome for each row, None if the run ended early; rows without a path repeat the last one."""
+        paths = [Path(given[min(row, len(given) - 1)]) for row in range(self.tape.rows)]
+        self.tape.start(paths)
+        try:
+            found = [frozen(outcome) for outcome in program()]
+        except (Merged, TooLong) as end:
+            return self._ended(end, paths[0])
+        except Refused:
+            found = []
+        except Exception as error:
+            found = self._raised(error)
+        self.tape.check()
+        for path in paths:
+            if path.replays:
+                raise NotRepeatableError(path.missing())
+        if len(found) != self.tape.rows:
+            raise EnumerationError(f"{len(found)} outcomes came back for {self.tape.rows} rows")
+        return found, paths
+
+    def _ended(self, end: Merged | TooLong, path: Path) -> tuple[None, list[Path]]:
+        self.tape.check()
+        if self.tape.rows > 1:
+            raise EnumerationError("a row of a batch goes on without end; enumerate one row at a time")
+        if isinstance(end, TooLong):
+            self._cut[path.state] += path.segment
+        return None, [path]
+
+    def _raised(self, error: Exception) -> list[Hashable]:
+        self.tape.check()
+        if self.tape.rows > 1:
+            raise EnumerationError(
+                f"the program raised {type(error).__name__}: {error} in a batch, where the row is unknown; "
+                "enumerate one row at a time"
+            ) from error
+        if isinstance(error, EnumerationError):
+            raise error
+        if MET_A_LAZY.search(str(error)):
+            line = raising_line(error)
+            raise UndecidableError(f"{line}: {error}: this can't read a random number. {ADVICE}") from error
+        return [Raised(f"{type(error).__name__}: {error}")]
+
+    def _finish(self, path: Path, outcome: Hashable | None) -> None:
+        self.paths += 1
+        for node, taken in path.line()[len(path.given) :]:
+            self._frontier.add(node, taken)
+        if outcome is None:
+            return
+        self.explored += float(path.mass)
+        self._graph.outcomes[path.state][outcome] += path.segment
+        shortest = self._examples.get(outcome)
+        if shortest is None or path.position < shortest[0]:
+            example = None if path.node is None else (path.node, path.branch)
+            self._examples[outcome] = (path.position, example)
+
+    def _repeat(self, program: Callable[[], Sequence[Any]], path: Path, outcome: Hashable) -> None:
+        """Run a path again: keeping state, or drawing from elsewhere, is likely to give another outcome."""
+        again, [repeated, *_] = self._outcomes(program, [path.line()])
+        if repeated.fresh:
+            question = repeated.fresh[0].question.words(
+                repeated.branch, repeated.fresh[0].weights[repeated.branch]
+            )
+            raise NotRepeatableError(
+                f"the same choices led to an end, and then to another choice: {question}"
+            )
+        found = "no outcome" if again is None else repr(again[0])
+        if found != repr(outcome):
+            raise NotRepeatableError(
+                f"the same choices led to {outcome!r} and then to {found}: the program keeps state between "
+                "calls, or draws random numbers that aren't seen here"
+            )
+
+
+def frozen(outcome: Any) -> Hashable:
+    """An outcome as something hashable: lists, arrays and tensors become tuples.
+
+    Raises
+    ------
+    EnumerationError
+        It can't be compared with other outcomes.
+    """
+    if hasattr(outcome, "tolist"):
+        outcome = outcome.tolist()
+    if isinstance(outcome, list | tuple):
+        return tuple(frozen(part) for part in outcome)
+    if isinstance(outcome, dict):
+        return tuple((frozen(key), frozen(part)) for key, part in outcome.items())
+    try:
+        hash(outcome)
+    except TypeError:
+        raise EnumerationError(
+            f"the program returned a {type(outcome).__name__}, which can't be compared with other outcomes; "
+            "return numbers, texts, lists, arrays or tensors"
+        ) from None
+    return outcome  # type: ignore[no-any-return]
