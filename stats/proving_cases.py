@@ -19,6 +19,9 @@ from tokenlaw.stats.scenario import Kind, Scenario, without
 from tokenlaw.stats.scenarios import Make, make_scenario
 from tokenlaw.stats.tree_trial import DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST, SHAPES
 
+PREFIX = "proof: "
+"""Names of cases begin with it: other scenarios have none of these."""
+
 Group = tuple[tuple[int, ...], ...]
 """For each call of verify the kinds of its rows."""
 
@@ -47,6 +50,11 @@ class Case:
     def name(self) -> str:
         """Unique among the cases of a seed."""
         return self.scenario.name
+
+    @property
+    def title(self) -> str:
+        """The name, for people."""
+        return repr(self.name.removeprefix(PREFIX))
 
 
 _TRIES = 200
@@ -182,7 +190,7 @@ def _small(
 ) -> Scenario:
     """A scenario of few tokens; ``lengths`` are the numbers of drafts of its kinds, where they differ."""
     scenario = make_scenario(
-        f"proof: {name}",
+        f"{PREFIX}{name}",
         makers,
         vocabulary=vocabulary,
         drafts=drafts,

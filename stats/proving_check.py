@@ -149,7 +149,7 @@ def _statistics(proofs: Sequence[CaseProof], paths: int) -> Mapping[str, Any]:
 
 
 def _others(refuted: Sequence[CaseProof], worst: CaseProof) -> list[str]:
-    names = [f"{one.case.name} (TV {_distance(one):.2g})" for one in refuted if one is not worst]
+    names = [f"{one.case.title} (TV {_distance(one):.2g})" for one in refuted if one is not worst]
     return [f"Refuted as well: {', '.join(names)}."] if names else []
 
 
@@ -160,7 +160,7 @@ def _certificate(proved: Sequence[CaseProof], proofs: Sequence[CaseProof], left:
         f"Proved by running every path of its random numbers: {laws} laws of {len(proved)} small situations "
         f"are within TV {most:.1e} of the exact ones, {run} paths in {seconds:.1f} s."
     )
-    reasons = [f"{one.case.name}: {one.reason}" for one in proofs if one.reason]
+    reasons = [f"{one.case.title}: {one.reason}" for one in proofs if one.reason]
     if not left:
         return text
     return (

@@ -23,8 +23,8 @@ def refutation(proof: CaseProof) -> str:
     rows = " and ".join(repr(kind) for kind in worst.names)
     open_ = "" if worst.most - worst.least < worst.least / 1000 else "at least "
     lines = [
-        f"{proof.case.name}: the {worst.what} is off by TV {open_}{worst.least:.3g}, rows of kind {rows}, "
-        f"{law.paths} paths."
+        f"Situation {proof.case.title}: the {worst.what} is off by TV {open_}{worst.least:.3g}, rows of kind "
+        f"{rows}, {law.paths} paths."
     ]
     told = _shortest(worst, law)
     if told:

@@ -52,7 +52,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     Path("programs.py").write_text(PROGRAMS)
     before = set(sys.modules)
     yield
-    for name in {"programs", NOTEBOOK.stem} - before:
+    for name in {"programs", "loading", "neighbour_of_loading", NOTEBOOK.stem} - before:
         sys.modules.pop(name, None)
 
 
@@ -106,6 +106,27 @@ def test_a_law_alone_is_no_comparison_but_no_failure(capfd: pytest.CaptureFixtur
     # What the program prints is its own.
     assert "programs:right: not exercised\nrepeat: tokenlaw prove programs:right\n" in output.err
     assert "refuted" not in output.err
+
+
+def test_functions_kept_by_a_neighbour_are_decided_and_numbers_drawn_while_loading_are_not() -> None:
+    Path("neighbour_of_loading.py").write_text(
+        "from random import random as uniform\ndef toss(p): return int(uniform() < p)"
+    )
+    Path("loading.py").write_text(
+        "import neighbour_of_loading, numpy, random, torch\n"
+        "random.seed(3); SHARE = random.random()\n"
+        "generator = numpy.random.default_rng(3); TABLE = generator.dirichlet([1, 1, 1])\n"
+        "torch.manual_seed(3); WEIGHTS = torch.randn(3).softmax(0)\n"
+        "def step():\n"
+        "    first = int(generator.choice(3, p=TABLE))\n"
+        "    second = int(torch.multinomial(WEIGHTS, 1))\n"
+        "    return [first, second, neighbour_of_loading.toss(SHARE)]\n"
+        "def law(tokens):\n"
+        "    return [TABLE, WEIGHTS.tolist(), [1 - SHARE, SHARE]][len(tokens)]\n"
+    )
+    (row,) = served("loading.py::step", "loading.py::law")
+    assert row.verdict is Verdict.HOLDS, row.message
+    assert row.operations == 18
 
 
 def test_an_unfinished_law_alone_is_not_all_that_was_asked_for() -> None:

@@ -159,6 +159,8 @@ def _style(row: Evidence) -> str:
 def _tried(row: Evidence) -> str:
     """How much is behind a verdict: operations, or the samples of a law and what they would have shown."""
     statistics = row.statistics or {}
+    if "paths" in statistics:
+        return f"{statistics['paths']:,} paths"
     if "samples" not in statistics:
         return f"{row.operations} operations"
     samples = f"{statistics['samples']:,} samples"
