@@ -94,11 +94,11 @@ def serve(request: Request, emit: Callable[[Event], Any]) -> None:
     if request.load_only:
         emit(Finished())
         return
-    progress = _throttled(emit, watch.alive)
+    progress, started = _throttled(emit, watch.alive), time.process_time()
     for evidence in session.run(progress, watch.before_run, lambda found: emit(Kept(found))):
         emit(Reported(evidence))
     watch.stop()
-    emit(Finished())
+    emit(Finished(time.process_time() - started))
 
 
 def _throttled(emit: Callable[[Event], Any], alive: Callable[[], None]) -> Callable[[str, int, int], None]:

@@ -20,6 +20,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tokenlaw import __version__
+from tokenlaw.cli_faults import faults
 from tokenlaw.cli_prove import prove
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
@@ -48,7 +49,7 @@ def _root(
         print(f"tokenlaw {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        raise typer.BadParameter("say what to do: audit, prove, replay, plan or list (tokenlaw --help)")
+        raise typer.BadParameter("say what to do: audit, prove, replay, plan, faults or list (tokenlaw --help)")
 
 
 @app.command()
@@ -126,6 +127,7 @@ def audit(
 
 
 app.command()(prove)
+app.command()(faults)
 
 
 @app.command()

@@ -38,13 +38,20 @@ def nothing() -> None:
 
 
 class Conversation:
-    """What one child process said, and how it ended."""
+    """What one child process said, and how it ended.
+
+    Attributes
+    ----------
+    described, planned, evidence : what it said.
+    processor_seconds : what its checks took; None if it didn't come to their end.
+    """
 
     def __init__(self, progress: Progress, resolved: Callable[[], Any] = nothing) -> None:
         self._progress, self._resolved = progress, resolved
         self.described: Described | None = None
         self.planned: Planned | None = None
         self.evidence: list[Evidence] = []
+        self.processor_seconds: float | None = None
         self._kept: dict[str, Evidence] = {}
         self._started = self._finished = False
         self._contract = ""
@@ -81,7 +88,8 @@ class Conversation:
                 self.evidence.append(evidence)
             case Fault(kind, message):
                 raise {"bad use": BadUse, "lacks contract": LacksContract, "tool": ToolFault}[kind](message)
-            case Finished():
+            case Finished(seconds):
+                self.processor_seconds = seconds
                 self._finished = True
             case _:
                 self._started = True

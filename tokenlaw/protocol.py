@@ -126,7 +126,9 @@ class Fault(msgspec.Struct, frozen=True, tag="fault"):
 
 
 class Finished(msgspec.Struct, frozen=True, tag="finished"):
-    """Every planned check was reported."""
+    """Every planned check was reported; what that took of processor time, in seconds."""
+
+    seconds: float = 0.0
 
 
 Event = Started | Described | Planned | Progressed | Kept | Reported | Fault | Finished

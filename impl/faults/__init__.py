@@ -2,8 +2,23 @@
 
 from collections.abc import Mapping
 
+from tokenlaw.impl.faults.attention_base import SteppedAttention
+from tokenlaw.impl.faults.attention_formula import FORMULA_FAULTS
+from tokenlaw.impl.faults.attention_memory import MEMORY_FAULTS
+from tokenlaw.impl.faults.attention_merging import MERGE_FAULTS
 from tokenlaw.impl.faults.innocents import INNOCENTS, Innocent
+from tokenlaw.impl.faults.kv_base import FaultyManager
+from tokenlaw.impl.faults.kv_innocents import KV_INNOCENTS
+from tokenlaw.impl.faults.kv_pool import POOL_FAULTS
+from tokenlaw.impl.faults.kv_prefixes import PREFIX_FAULTS
+from tokenlaw.impl.faults.kv_rewinding import REWINDING_FAULTS
+from tokenlaw.impl.faults.kv_sharing import SHARING_FAULTS
 from tokenlaw.impl.faults.planted import Fault, by_name
+from tokenlaw.impl.faults.store_base import FaultyStore
+from tokenlaw.impl.faults.store_copies import COPY_FAULTS
+from tokenlaw.impl.faults.store_rewinding import REWIND_FAULTS
+from tokenlaw.impl.faults.store_sequences import SEQUENCE_FAULTS
+from tokenlaw.impl.faults.store_writes import WRITE_FAULTS
 from tokenlaw.impl.faults.verifier_acceptance import ACCEPTANCE_FAULTS
 from tokenlaw.impl.faults.verifier_base import ChainVerifier
 from tokenlaw.impl.faults.verifier_bonus import BONUS_FAULTS
@@ -14,6 +29,15 @@ from tokenlaw.impl.faults.verifier_rows import ROW_FAULTS
 from tokenlaw.impl.faults.verifier_stopping import STOPPING_FAULTS
 from tokenlaw.impl.faults.verifier_streams import STREAM_FAULTS
 from tokenlaw.impl.faults.verifier_tree import TREE_FAULTS, TreeVerifier
+
+MANAGER_FAULTS: Mapping[str, Fault] = by_name(SHARING_FAULTS + POOL_FAULTS + PREFIX_FAULTS + REWINDING_FAULTS)
+"""Faults of block managers by their names."""
+
+STORE_FAULTS: Mapping[str, Fault] = by_name(COPY_FAULTS + SEQUENCE_FAULTS + WRITE_FAULTS + REWIND_FAULTS)
+"""Faults of KV stores by their names."""
+
+ATTENTION_FAULTS: Mapping[str, Fault] = by_name(FORMULA_FAULTS + MERGE_FAULTS + MEMORY_FAULTS)
+"""Faults of attention kernels by their names."""
 
 VERIFIER_FAULTS: Mapping[str, Fault] = by_name(
     ACCEPTANCE_FAULTS
@@ -29,10 +53,17 @@ VERIFIER_FAULTS: Mapping[str, Fault] = by_name(
 """Faults of verifiers by their names."""
 
 __all__ = [
+    "ATTENTION_FAULTS",
     "INNOCENTS",
+    "KV_INNOCENTS",
+    "MANAGER_FAULTS",
+    "STORE_FAULTS",
     "VERIFIER_FAULTS",
     "ChainVerifier",
     "Fault",
+    "FaultyManager",
+    "FaultyStore",
     "Innocent",
+    "SteppedAttention",
     "TreeVerifier",
 ]

@@ -17,7 +17,8 @@ class Fault:
     Attributes
     ----------
     name : what it does, short.
-    classes : fault classes of the catalogue of public reports, C01 to C22.
+    classes : fault classes of the catalogues of public reports: C01 to C22 for speculation, C1 to C25 for KV
+        storage and attention.
     report : the public report that it distils, repository and number.
     effect : how far it moves the law, where that is known.
     weakest_check : the weakest check that can see it.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from tokenlaw.impl.paged.attention import GatherAttention
@@ -57,8 +57,7 @@ class PagedLayer:
             return
         self._manager.append(sequence.blocks, [0] * missing)
         for copy in self._manager.pending_copies():
-            for cache in (self._keys, self._values):
-                cache[copy.destination] = cache[copy.source]
+            self._copy(copy.source, copy.destination)
 
     def shrink_room(self, sequence: LayerSequence, room: int) -> None:
         """Give back the room beyond ``room`` tokens, but never that of a stored token."""
@@ -81,9 +80,7 @@ class PagedLayer:
     ) -> None:
         """Store the KV of further tokens, for which `require_room` has found room."""
         end = sequence.length + keys.shape[1]
-        slots = self._slots(sequence, sequence.length, end)
-        for cache, new in ((self._keys, keys), (self._values, values)):
-            cache.flatten(0, 1)[slots] = new.transpose(0, 1).to(cache.device)
+        self._write(self._slots(sequence, sequence.length, end), keys, values)
         sequence.length = end
 
     def read(
@@ -129,6 +126,21 @@ class PagedLayer:
         )
         assert isinstance(output, Tensor)
         return output[:, 0]
+
+    def _copy(self, source: int, destination: int) -> None:
+        """Copy a block."""
+        for cache in (self._keys, self._values):
+            cache[destination] = cache[source]
+
+    def _write(
+        self,
+        slots: Int[Tensor, " tokens"],
+        keys: Float[Tensor, "kv_heads tokens head_size"],
+        values: Float[Tensor, "kv_heads tokens head_size"],
+    ) -> None:
+        """Store the KV of tokens in these slots."""
+        for cache, new in ((self._keys, keys), (self._values, values)):
+            cache.flatten(0, 1)[slots] = new.transpose(0, 1).to(cache.device)
 
     def _slots(self, sequence: LayerSequence, start: int, end: int) -> Tensor:
         """Slot numbers (block * block_size + offset) of positions ``start`` .. ``end`` - 1."""

@@ -1,0 +1,196 @@
+"""Correct block managers, stores and kernels that are taken for faulty: a suite must stay silent on each."""
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tokenlaw.impl.faults.attention_base import SteppedAttention
+from tokenlaw.impl.faults.innocents import Innocent
+from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
+from tokenlaw.impl.faults.store_base import FaultyLayer, FaultyStore
+from tokenlaw.impl.paged.attention import GatherAttention
+from tokenlaw.impl.paged.layer import LayerSequence
+from tokenlaw.impl.paged.manager import PagedBlockManager
+from tokenlaw.impl.paged.pool import BlockPool
+from tokenlaw.impl.paged.sequence import SequenceRecord
+from tokenlaw.impl.paged.store import PagedKVStore
+from tokenlaw.spec.contracts import CacheConfig, OutOfBlocks
+
+
+class BlockForTheNextToken(FaultyManager):
+    """Counts the token to come when it takes blocks, and declares it as a look-ahead of one token."""
+
+    def __init__(self, config: CacheConfig) -> None:
+        super().__init__(config, lookahead=1)
+
+    def _blocks_for(self, length: int) -> int:
+        return length // self._block_size + 1
+
+
+class NoPrefixCache(FaultyManager):
+    """Publishes nothing, so that nothing is ever hit."""
+
+    def _publish(self, record: SequenceRecord) -> None:
+        pass
+
+
+class DropsTheLastUnit(FaultyManager):
+    """Hits one block less than is cached, because its drafter computes the last block anew."""
+
+    def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+        """Look at fewer tokens, then append the others."""
+        shorter = tokens[: max(0, len(tokens) - self._block_size)]
+        if self._blocks_for(len(tokens)) > self.num_free_blocks():
+            return super().allocate(tokens, namespace)
+        handle = super().allocate(shorter, namespace)
+        self.append(handle, tokens[len(shorter) :])
+        return handle
+
+
+class _HeadsGoFirst(FaultyBlocks):
+    def release_all(self, blocks: Sequence[int]) -> None:
+        for block in blocks:
+            self.release(block)
+
+
+class EvictsHeadsFirst(FaultyManager):
+    """Evicts the first block of a prefix before those that need it, and stops hits at the hole."""
+
+    physical = _HeadsGoFirst
+
+
+class _NewestGoesFirst(BlockPool):
+    def pop_evictable(self) -> int | None:
+        if self._evictable:
+            self._evictable.move_to_end(next(reversed(self._evictable)), last=False)
+        return super().pop_evictable()
+
+    def take(self) -> int:
+        if not self._empty and self._evictable:
+            self._evictable.move_to_end(next(reversed(self._evictable)), last=False)
+        return super().take()
+
+
+class _WithNewestFirst(FaultyBlocks):
+    pool = _NewestGoesFirst
+
+
+class EvictsNewestFirst(FaultyManager):
+    """Evicts what was used last."""
+
+    physical = _WithNewestFirst
+
+
+class _OneForgetsAll(FaultyBlocks):
+    def take(self, count: int) -> list[int]:
+        if count > self.device.available() - sum(map(self.device.is_evictable, range(self.num_blocks))):
+            self.reset_cache()
+        return super().take(count)
+
+
+class ForgetsEverything(FaultyManager):
+    """Drops the whole cache as soon as one cached block is needed."""
+
+    physical = _OneForgetsAll
+
+
+class _OwnBlocks(FaultyLayer):
+    def fork(self, sequence: LayerSequence) -> LayerSequence:
+        """Blocks of its own with the same content."""
+        keys, values = self.read(sequence)
+        copy = LayerSequence(self._manager.allocate([0] * sequence.length))
+        self.append(copy, keys, values)
+        return copy
+
+
+class CopiesWholeForks(FaultyStore):
+    """A fork shares nothing: everything is copied at once."""
+
+    first = others = _OwnBlocks
+
+    def _fork(self, stored: list[LayerSequence]) -> list[LayerSequence]:
+        forked: list[LayerSequence] = []
+        try:
+            for layer, part in zip(self._layers, stored, strict=True):
+                forked.append(layer.fork(part))
+        except OutOfBlocks:
+            for layer, part in zip(self._layers, forked, strict=False):
+                layer.free(part)
+            raise
+        return forked
+
+    def reorder(self, sequences: Sequence[int], parents: Sequence[int]) -> None:
+        """Replace the beams; what was made for them goes if they don't fit."""
+        before = dict(self._stored)
+        try:
+            super().reorder(sequences, parents)
+        except OutOfBlocks:
+            self._stored = before
+            raise
+
+
+class SplitsByBatch(SteppedAttention):
+    """Sums each row in as many parts as the batch has rows: bits depend on the batch, values don't."""
+
+    parts = 1
+
+    def lengths(self, lengths: Tensor) -> list[int]:
+        """Take down how many rows there are."""
+        self.parts = len(lengths)
+        return super().lengths(lengths)
+
+    def combine(self, scores: Tensor, values: Tensor, sinks: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Partial sums, one after the other."""
+        lse = self.log_denominator(scores, sinks)
+        weights = self.weights(scores, lse)
+        size = max(1, math.ceil(scores.shape[-1] / self.parts))
+        output = torch.zeros(scores.shape[1], scores.shape[0], values.shape[-1])
+        for part, others in zip(weights.split(size, -1), values.split(size), strict=True):
+            output = output + torch.einsum("hqk,khd->qhd", part, others)
+        return output, lse.T
+
+
+class RoundsWeights(SteppedAttention):
+    """Rounds probabilities to the dtype of the query before they meet the values, as fused kernels do."""
+
+    dtype = torch.float32
+
+    def attend(self, query: Tensor, *arguments: Any, **options: Any) -> Any:
+        """Take the dtype down."""
+        self.dtype = query.dtype
+        return super().attend(query, *arguments, **options)
+
+    def weights(self, scores: Tensor, lse: Tensor) -> Tensor:
+        """Rounded."""
+        return super().weights(scores, lse).to(self.dtype).float()
+
+
+_SECTION = "the length that is observed counts every scheduled token, and the look-ahead is declared"
+_EFFICIENCY = "what is cached, and for how long, changes the hit rate and never the content"
+_ROUNDING = "sums in another order differ within the bound; equal bits aren't claimed"
+_ROWS: tuple[tuple[str, str, str, Any], ...] = (
+    ("manager", "vllm-project/vllm 55092", "identical blocks needn't be merged", FaultyManager),
+    ("declared_lookahead", "vllm-project/vllm 55092",
+     "blocks that a rejection leaves for the next drafts are declared",
+     partial(PagedBlockManager, lookahead=4)),
+    ("block_for_the_next_token", "nano-vllm 30, 66, 71, 150, 240", _SECTION, BlockForTheNextToken),
+    ("no_prefix_cache", "llm-d-inference-sim 704, 705", _EFFICIENCY, NoPrefixCache),
+    ("drops_the_last_unit", "vllm-project/vllm 54360, 51771", _EFFICIENCY, DropsTheLastUnit),
+    ("evicts_heads_first", "LMCache 443; llm-d-inference-sim 704", _EFFICIENCY, EvictsHeadsFirst),
+    ("evicts_newest_first", "sgl-project/sglang 32459", _EFFICIENCY, EvictsNewestFirst),
+    ("forgets_everything", "vllm-project/vllm 11186, 18668", _EFFICIENCY, ForgetsEverything),
+    ("store", "vllm-project/vllm 55092", "room is made in whole blocks", PagedKVStore),
+    ("copies_whole_forks", "vllm-project/vllm 55092", "forks needn't share", CopiesWholeForks),
+    ("kernel", "vllm-project/vllm 5543, 7845", _ROUNDING, SteppedAttention),
+    ("gathering_kernel", "vllm-project/vllm 42699", _ROUNDING, GatherAttention),
+    ("splits_by_batch", "vllm-project/vllm 39146; kekzl imp 1492; openvino.genai 4367", _ROUNDING,
+     SplitsByBatch),
+    ("rounds_weights", "vllm-project/vllm 5543", "the bound counts this rounding", RoundsWeights),
+)  # fmt: skip
+
+KV_INNOCENTS: Mapping[str, Innocent] = {row[0]: Innocent(*row) for row in _ROWS}
+"""Exact block managers, stores and kernels by their names."""

@@ -1,0 +1,89 @@
+"""``tokenlaw faults``: what the suites themselves are worth."""
+
+# ruff: noqa: PLC0415 - the command line starts quickly
+
+import fnmatch
+import os
+import shlex
+import sys
+from contextlib import redirect_stdout
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tokenlaw import __version__
+from tokenlaw.errors import BadUse
+from tokenlaw.options import STDOUT, ProfileName, as_stream
+
+
+class Family(StrEnum):
+    """What a fault is planted in."""
+
+    KV = "kv"
+    ATTENTION = "attention"
+    VERIFIER = "verifier"
+
+
+def faults(
+    context: typer.Context,
+    family: Annotated[list[Family] | None, typer.Option(help="Only these; may be repeated.")] = None,
+    only: Annotated[str, typer.Option(metavar="GLOB", help="Only faults whose name matches.")] = "*",
+    json: Annotated[Path | None, typer.Option(help="Write the matrix as JSON to this file, or -.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)] = 0,
+    profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
+    processes: Annotated[
+        int | None, typer.Option(help="Audits at one time; as many as there are cores.", min=1)
+    ] = None,
+) -> int:
+    """Audit every planted fault, which must be refuted, and every innocent, which must not."""
+    from tokenlaw import terminal
+    from tokenlaw.checks import did_you_mean
+    from tokenlaw.faults import Row, audit_all
+    from tokenlaw.faults_report import lines, to_data
+    from tokenlaw.impl.faults.targets import SUSPECTS
+    from tokenlaw.writing import formatted, require_writable, write_to
+
+    json = as_stream(json)
+    if json == STDOUT:
+        context.with_resource(redirect_stdout(sys.stderr))
+    if json is not None:
+        require_writable(json, "--json")
+    of_family = [one for one in SUSPECTS.values() if not family or one.family in family]
+    suspects = [one for one in of_family if fnmatch.fnmatchcase(one.name, only)]
+    if not suspects:
+        known = did_you_mean(only, [one.name for one in of_family])
+        raise BadUse(f"--only {only!r} matches no fault; {known}")
+    command = _command(family or [], only, seed, profile)
+    rows: list[Row] = []
+
+    def keep(row: Row) -> None:
+        rows.append(row)
+        if json is not None and (json != STDOUT or len(rows) == len(suspects)):
+            order = sorted(rows, key=suspects_order)
+            data = to_data(order, of=len(suspects), profile=profile, seed=seed, command=command)
+            write_to(json, "--json", formatted(data))
+
+    def suspects_order(row: Row) -> int:
+        return suspects.index(row.suspect)
+
+    print(f"tokenlaw {__version__}: {len(suspects)} faults and innocents, profile {profile}, seed {seed}")
+    with terminal.progress() as progress:
+        found = audit_all(
+            suspects,
+            profile=profile,
+            seed=seed,
+            processes=processes or os.cpu_count() or 1,
+            progress=progress,
+            found=keep,
+        )
+    print("\n".join([*lines(found), f"repeat: {command}"]))
+    return 0 if all(row.right for row in found) else 1
+
+
+def _command(family: list[Family], only: str, seed: int, profile: str) -> str:
+    words = ["tokenlaw", "faults", "--seed", str(seed), "--profile", str(profile)]
+    for name in family:
+        words += ["--family", str(name)]
+    return shlex.join(words + (["--only", only] if only != "*" else []))
