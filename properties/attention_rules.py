@@ -4,6 +4,7 @@ A function gets a `Subject` and a case, counts what it exercised, and raises `Ru
 expected and found.
 """
 
+import dataclasses
 from collections.abc import Callable
 from functools import cache
 
@@ -127,11 +128,13 @@ def independence(subject: Subject, case: AttentionCase) -> None:
     before = f"a fresh object (this one was asked about rows of {list(big.lengths)} tokens before)"
     _same(subject, case, bounds, small, fresh, before)
     subject.counts["small batch after big batch"] += 1
-    subject.ask(call, attention=used, scale=2 * call.scale, query=-call.query)
+    before = "a fresh object (this one was asked the same shapes with another scale before)"
+    other = dataclasses.replace(call, scale=2 * call.scale, query=-call.query)
+    rescaled, anew = (subject.ask(other, attention=one) for one in (used, subject.build()))
+    _same(subject, case, _two_bounds(subject, case, other), rescaled, anew, before)
     if "window" in subject.capabilities and case.window is None:
         subject.ask(call, attention=used, options={**call.options, "window": 1})
     after = subject.ask(call, attention=used)
-    before = "a fresh object (this one was asked the same shapes with another scale before)"
     _same(subject, case, bounds, after, fresh, before)
     subject.counts["same shape, other scale"] += 1
     _same(subject, case, bounds, subject.ask(call, attention=used), after, "the same call a moment ago")

@@ -1,7 +1,7 @@
 """What suites announce while they run, so that it isn't lost when their process dies."""
 
-from support.attention_faults import SoftcapAfterMask
 from support.attention_kernels import run
+from tokenlaw.impl.faults.attention_formula import SoftcapAfterMask
 from tokenlaw.spec.announcing import listening
 from tokenlaw.spec.verdicts import Evidence, Verdict
 

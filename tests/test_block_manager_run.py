@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from support.broken_managers import CutsANeighbour, ForkWithoutReference, LeaksOnFree, LosesCopies
+from tokenlaw.impl.faults.kv_pool import FreeForgetsTail
+from tokenlaw.impl.faults.kv_sharing import ForkWithoutReferences, LosesCopies, ReversesNeighbour
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
 from tokenlaw.properties.full_pool import HINT
@@ -30,16 +31,16 @@ def run(manager: type[PagedBlockManager], operations: tuple[Operation, ...], con
 
 def test_muted_violations_do_not_stop_the_run() -> None:
     trace = Trace((New((1, 2)), Free(0), New((3,))))
-    stopped = run_trace(LeaksOnFree, trace, ALL)
+    stopped = run_trace(FreeForgetsTail, trace, ALL)
     assert {violation.operation for violation in stopped.violations} == {1}
     assert stopped.operations == 2
-    muted = run_trace(LeaksOnFree, trace, ALL, muted=frozenset({"kv/partition", "kv/refcount"}))
+    muted = run_trace(FreeForgetsTail, trace, ALL, muted=frozenset({"kv/partition", "kv/refcount"}))
     assert (muted.violations, muted.operations) == ([], 3)
 
 
 def test_checks_without_their_capability_are_silent() -> None:
     trace = Trace((New((1, 2)), Fork(0)))
-    assert run_trace(ForkWithoutReference, trace, ALL - {"ref-counts"}).violations == []
+    assert run_trace(ForkWithoutReferences, trace, ALL - {"ref-counts"}).violations == []
 
 
 def test_message_names_tokens_and_writers() -> None:
@@ -86,7 +87,7 @@ def test_fault_that_only_a_read_back_sees_is_found_at_the_next_one() -> None:
         Append(1, (3,)),
         Append(1, (3,)),
     )
-    outcome = run_trace(CutsANeighbour, Trace(operations), ALL, read_back_every=5)
+    outcome = run_trace(ReversesNeighbour, Trace(operations), ALL, read_back_every=5)
     assert {violation.operation for violation in outcome.violations} == {4}
 
 

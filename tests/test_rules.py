@@ -2,35 +2,39 @@
 
 import pytest
 
-from support.broken_managers import (
-    AcceptsOneMore,
-    CopiesInACycle,
-    CopiesInADeclaredOrder,
-    CopiesTwice,
+from support.broken_managers import CopiesInADeclaredOrder, CopiesTwice, NoCopyOnWrite
+from tokenlaw.impl.faults.kv_pool import (
     CountsEveryRelease,
-    CutsANeighbour,
-    DropsOptimistically,
-    ForgetsEpochs,
-    ForkWithoutReference,
-    HitsTheWholePrompt,
-    IgnoresNamespaces,
+    FreeForgetsTail,
     KeepsMoreThanItDeclares,
-    LeaksOnFree,
     LeaksOnRefusal,
-    LosesCopies,
-    NamesABlockTwice,
-    NamesForeignBlocks,
-    NoCopyOnWrite,
     NoStepFence,
-    PublishesBeforeTheWrite,
+    RefusesTheLastBlock,
+    TakesABlockEarly,
+)
+from tokenlaw.impl.faults.kv_prefixes import (
+    HitsTheWholePrompt,
+    KeepsCacheOverWeights,
+    KeyWithoutNamespace,
+    PublishesAtScheduling,
     PublishesDrafts,
     PublishesOldEpochs,
     PublishesPartialBlocks,
-    RefusesTheLastBlock,
     ResetDoesNothing,
+)
+from tokenlaw.impl.faults.kv_rewinding import (
+    AcceptsOneMore,
+    DropsOptimistically,
     RollbackClips,
     RollbackDoesNothing,
-    TakesABlockEarly,
+)
+from tokenlaw.impl.faults.kv_sharing import (
+    CopiesBothWays,
+    ForkWithoutReferences,
+    LosesCopies,
+    NamesForeignBlocks,
+    NamesOneBlock,
+    ReversesNeighbour,
 )
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.block_manager_run import run_trace
@@ -62,26 +66,31 @@ REWRITTEN_FULL_BLOCK = (New((1, 2, 3, 4)), Rollback(0, 1), Append(0, (9,)))
 
 BROKEN: list[tuple[str, type[PagedBlockManager], tuple[Operation, ...], CacheConfig]] = [
     ("kv/content", LosesCopies, SHARED_TAIL, CacheConfig()),
-    ("kv/content", ForgetsEpochs, (New((1, 2, 3, 4)), Weights(), New((1, 2, 3, 4, 5))), CacheConfig()),
-    ("kv/refcount", ForkWithoutReference, (New((1, 2)), Fork(0)), CacheConfig()),
-    ("kv/partition", LeaksOnFree, (New((1, 2)), Free(0)), CacheConfig()),
+    (
+        "kv/content",
+        KeepsCacheOverWeights,
+        (New((1, 2, 3, 4)), Weights(), New((1, 2, 3, 4, 5))),
+        CacheConfig(),
+    ),
+    ("kv/refcount", ForkWithoutReferences, (New((1, 2)), Fork(0)), CacheConfig()),
+    ("kv/partition", FreeForgetsTail, (New((1, 2)), Free(0)), CacheConfig()),
     ("kv/partition", RefusesTheLastBlock, (New((1,) * 8),), CacheConfig(num_blocks=2)),
     # Both forks append the same token: no content check can see the torn block.
     ("kv/write-shared", NoCopyOnWrite, (*SHARED_TAIL[:2], Append(0, (9,)), Append(1, (9,))), CacheConfig()),
     ("kv/write-shared", NoCopyOnWrite, REWRITTEN_FULL_BLOCK, CacheConfig()),
     ("kv/copy-budget", CopiesTwice, SHARED_TAIL, CacheConfig()),
     ("kv/copy-order", CopiesTwice, SHARED_TAIL, CacheConfig()),
-    ("kv/copy-order", CopiesInACycle, SHARED_TAIL, CacheConfig()),
+    ("kv/copy-order", CopiesBothWays, SHARED_TAIL, CacheConfig()),
     ("kv/waste", TakesABlockEarly, (New((1, 2, 3)), Append(0, (4,))), CacheConfig()),
     ("kv/waste", KeepsMoreThanItDeclares, (New((1, 2, 3)), Speculate(0, (7, 7), 0)), CacheConfig()),
-    ("kv/waste", NamesABlockTwice, (New((1, 2, 3, 4, 5)),), CacheConfig()),
+    ("kv/waste", NamesOneBlock, (New((1, 2, 3, 4, 5)),), CacheConfig()),
     ("kv/waste", NamesForeignBlocks, (New((1,)),), CacheConfig()),
     ("kv/cached-immutable", NoCopyOnWrite, REWRITTEN_HALF, CacheConfig()),
     ("kv/hit", HitsTheWholePrompt, (New((1, 2, 3, 4)), New((1, 2, 3, 4))), CacheConfig()),
-    ("kv/hit", IgnoresNamespaces, (New((1, 2, 3, 4), "a"), New((1, 2, 3, 4, 5), "b")), CacheConfig()),
+    ("kv/hit", KeyWithoutNamespace, (New((1, 2, 3, 4), "a"), New((1, 2, 3, 4, 5), "b")), CacheConfig()),
     ("kv/hit", ResetDoesNothing, (New((1, 2, 3, 4)), Free(0), Reset(), New((1, 2, 3, 4, 5))), CacheConfig()),
     ("kv/hit", ResetDoesNothing, (New((1, 2, 3, 4)), Reset(), New((1, 2, 3, 4, 5))), CacheConfig()),
-    ("kv/publish", PublishesBeforeTheWrite, (Abort((1, 2, 3, 4)),), CacheConfig()),
+    ("kv/publish", PublishesAtScheduling, (Abort((1, 2, 3, 4)),), CacheConfig()),
     ("kv/publish", PublishesPartialBlocks, (New((1, 2)),), CacheConfig()),
     # The reused block still holds 3 and 4, so content alone looks full and right.
     (
@@ -91,9 +100,9 @@ BROKEN: list[tuple[str, type[PagedBlockManager], tuple[Operation, ...], CacheCon
         CacheConfig(num_blocks=1),
     ),
     ("kv/publish", PublishesDrafts, (New((1, 2)), Speculate(0, (7, 7), 0)), CacheConfig()),
-    ("kv/epoch", ForgetsEpochs, (New((1, 2, 3, 4)), Weights(), New((1, 2, 3, 4, 5))), CacheConfig()),
+    ("kv/epoch", KeepsCacheOverWeights, (New((1, 2, 3, 4)), Weights(), New((1, 2, 3, 4, 5))), CacheConfig()),
     ("kv/epoch", PublishesOldEpochs, (New((1, 2, 3)), Weights(), Append(0, (4,))), CacheConfig()),
-    ("kv/bystanders", CutsANeighbour, (New((1,) * 5), New((2,)), Append(1, (3,))), CacheConfig()),
+    ("kv/bystanders", ReversesNeighbour, (New((1,) * 5), New((2,)), Append(1, (3,))), CacheConfig()),
     ("kv/atomic", LeaksOnRefusal, (New((1,) * 9),), CacheConfig(num_blocks=2)),
     ("kv/release", CountsEveryRelease, (New((1,)), Free(0), FreeAgain()), CacheConfig()),
     ("kv/rollback", RollbackDoesNothing, (New((1, 2, 3)), Rollback(0, 1)), CacheConfig()),
@@ -123,7 +132,7 @@ def test_broken_manager_is_refuted(
 
 
 def test_a_block_twice_in_one_table_is_held_by_one_table() -> None:
-    outcome = run(NamesABlockTwice, (New((1, 2, 3, 4)), Append(0, (5,))), CacheConfig())
+    outcome = run(NamesOneBlock, (New((1, 2, 3, 4)), Append(0, (5,))), CacheConfig())
     found = {violation.check: violation.found for violation in outcome.violations}
     assert found["kv/waste"] == "[0] in [0, 0]"
     assert {violation.block for violation in outcome.violations if violation.check == "kv/refcount"} == {1}

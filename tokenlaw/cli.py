@@ -49,7 +49,8 @@ def _root(
         print(f"tokenlaw {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        raise typer.BadParameter("say what to do: audit, prove, replay, plan, faults or list (tokenlaw --help)")
+        commands = "audit, prove, replay, plan, faults or list"
+        raise typer.BadParameter(f"say what to do: {commands} (tokenlaw --help)")
 
 
 @app.command()

@@ -161,7 +161,7 @@ class PositionOffByOne(SteppedAttention):
 
     Classes: C21, C13.
     Report: nano-vllm 67.
-    Effect: ALiBi and windows are off by one; without them nothing.
+    Effect: a chunk sees one token ahead, a window loses its oldest one.
     Weakest check: attention/window.
     """
 

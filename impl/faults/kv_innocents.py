@@ -1,6 +1,5 @@
 """Correct block managers, stores and kernels that are taken for faulty: a suite must stay silent on each."""
 
-import math
 from collections.abc import Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -147,9 +146,8 @@ class SplitsByBatch(SteppedAttention):
         """Partial sums, one after the other."""
         lse = self.log_denominator(scores, sinks)
         weights = self.weights(scores, lse)
-        size = max(1, math.ceil(scores.shape[-1] / self.parts))
         output = torch.zeros(scores.shape[1], scores.shape[0], values.shape[-1])
-        for part, others in zip(weights.split(size, -1), values.split(size), strict=True):
+        for part, others in zip(weights.chunk(self.parts, -1), values.chunk(self.parts), strict=True):
             output = output + torch.einsum("hqk,khd->qhd", part, others)
         return output, lse.T
 

@@ -88,6 +88,7 @@ class TorchRandom:
 @cache
 def _prepare() -> None:
     """Import what torch imports at the first operator of a tensor subclass: that draws random numbers."""
+    importlib.import_module("torch.fx.experimental.symbolic_shapes")
     if torch.distributed.is_available():
         importlib.import_module("torch.distributed.tensor")
 
