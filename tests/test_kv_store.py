@@ -11,16 +11,16 @@ from torch import Tensor
 from support.broken_stores import (
     FAULTS,
     ForgetsLastKey,
-    Leaks,
     NoLimit,
-    OneLengthForAllLayers,
     OverwritesThenRaises,
-    OwnOrder,
     SharesLayers,
-    SharesTail,
     WritesNeighbour,
 )
 from support.list_store import ALL, CONFIG, ListStore, append, audit, implementation, new, run
+from tokenlaw.impl.faults.store_copies import WritesSharedBlocks
+from tokenlaw.impl.faults.store_rewinding import AttendsInItsOwnOrder
+from tokenlaw.impl.faults.store_sequences import StoreLeaksTail
+from tokenlaw.impl.faults.store_writes import OneLengthForAllLayers
 from tokenlaw.properties.full_pool import HINT
 from tokenlaw.properties.kv_store_payload import Payload, scattered
 from tokenlaw.properties.kv_store_run import needed_capabilities, run_trace
@@ -41,7 +41,7 @@ from tokenlaw.properties.trace import (
     TraceError,
     to_data,
 )
-from tokenlaw.spec.contracts import KV_STORE, ContractError, Implementation
+from tokenlaw.spec.contracts import KV_STORE, ContractError, Implementation, KVStore
 from tokenlaw.spec.verdicts import Verdict
 
 
@@ -49,7 +49,7 @@ from tokenlaw.spec.verdicts import Verdict
     ("store", "check", "operations"), FAULTS, ids=lambda value: getattr(value, "__name__", None)
 )
 def test_each_fault_breaks_its_check(
-    store: type[ListStore], check: str, operations: tuple[Operation, ...]
+    store: type[KVStore], check: str, operations: tuple[Operation, ...]
 ) -> None:
     broken = run(store, *operations)
     assert broken.crash is None
@@ -68,9 +68,11 @@ def test_silent_on_the_honest_store_in_a_suite(dtype: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "store", [Leaks, SharesTail, OwnOrder, OneLengthForAllLayers, SharesLayers], ids=lambda one: one.__name__
+    "store",
+    [StoreLeaksTail, WritesSharedBlocks, AttendsInItsOwnOrder, OneLengthForAllLayers, SharesLayers],
+    ids=lambda one: one.__name__,
 )
-def test_a_suite_finds_and_shrinks(store: type[ListStore]) -> None:
+def test_a_suite_finds_and_shrinks(store: type[KVStore]) -> None:
     check = next(check for known, check, _ in FAULTS if known is store)
     evidence = {one.check.id: one for one in audit(store, seed=3)}
     found = evidence[check]

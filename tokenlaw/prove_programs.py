@@ -228,4 +228,5 @@ def _effort(law: Law) -> dict[str, Any]:
 
 
 def _only_raises(law: Law) -> bool:
-    return all(isinstance(outcome, Raised) for outcome in law.probabilities)
+    outcomes = law.probabilities
+    return bool(outcomes) and all(isinstance(outcome, Raised) for outcome in outcomes)

@@ -10,7 +10,6 @@ Every case is a program (call it) and its spec (`Case.target_only`). Prove one o
 import os
 import random
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -38,8 +37,6 @@ Model = Any
 PROMPT = (1, 2, 0)
 SPREAD = 0.8
 """Standard deviation of random weights. At 0.02, the default, attention and hence caches hardly matter."""
-PLAIN_CALLS = 200
-"""Calls with ordinary random numbers that the time of a path is compared with."""
 
 
 @dataclass(frozen=True)
@@ -145,12 +142,12 @@ def model(kind: str, vocabulary: int, seed: int) -> Model:
     ends = {"eos_token_id": None, "bos_token_id": None, "pad_token_id": 0}
     made = getattr(transformers, f"{name}Config")
     torch.manual_seed(seed)
-    config = made(vocab_size=vocabulary, initializer_range=SPREAD, **sizes, **ends)
+    config = made(**{"vocab_size": vocabulary, "initializer_range": SPREAD} | ends | sizes)
     found = transformers.AutoModelForCausalLM.from_config(config)
     return found.eval()
 
 
-_SIZES = {
+_SIZES: dict[str, list[tuple[int, int, int]]] = {
     "hidden_size": 16,
     "intermediate_size": 16,
     "num_hidden_layers": 1,
@@ -160,27 +157,29 @@ _SIZES = {
 }
 CONFIGURATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "llama": ("Llama", _SIZES),
-    "gpt2": ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32}),
+    # With larger weights its logits are so large that float32 alone moves laws by more than 1e-6.
+    "gpt2": ("GPT2", {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32, "initializer_range": 0.4}),
     "mistral": ("Mistral", _SIZES | {"sliding_window": 3}),
     "lfm2": ("Lfm2", _SIZES | {"num_hidden_layers": 2, "layer_types": ["conv", "full_attention"]}),
 }
-"""Kinds of models: those of issue texts, one that forgets, and one whose cache has a short convolution."""
+"""Kinds of models; mistral's cache forgets, that of lfm2 has the state of a short convolution."""
+SEEDS = {"llama": 1, "gpt2": 14, "mistral": 1, "lfm2": 18}
+"""Targets in whose laws all earlier tokens count."""
 
 
 def drafted(kind: str, vocabulary: int = 3, **options: Any) -> Case:
     """A case whose assistant is a model of the same kind with other weights."""
-    return Case(model(kind, vocabulary, 1), model(kind, vocabulary, 2), **options)
+    return Case(model(kind, vocabulary, SEEDS[kind]), model(kind, vocabulary, 2), **options)
 
 
 def looked_up(kind: str, **options: Any) -> Case:
     """A case whose drafts follow the last tokens where they occurred before; by default, 0 1 2 does."""
-    return Case(model(kind, 3, 1), **{"prompt": (1, 2, 0, 1, 2), **options})
+    return Case(model(kind, 3, SEEDS[kind]), **{"prompt": (1, 2, 0, 1, 2), **options})
 
 
-SIZES = {
-    "llama": [(3, 1, 2), (3, 1, 3), (3, 1, 4), (3, 2, 3), (3, 2, 4), (3, 3, 4)]
-    + [(4, 1, 2), (4, 1, 3), (4, 1, 4), (4, 2, 3)],
-    "gpt2": [(3, 1, 2), (3, 1, 3), (3, 1, 4), (3, 2, 3), (4, 1, 2), (4, 2, 3)],
+SIZES: dict[str, list[tuple[int, int, int]]] = {
+    "llama": [*product((3, 4), (1,), (2, 3)), (3, 1, 4), (3, 2, 3), (4, 2, 3), (3, 2, 4), (3, 3, 4)],
+    "gpt2": [*product((3, 4), (1,), (2, 3)), (3, 1, 4), (3, 2, 3)],
     "mistral": [(3, 1, 3), (3, 2, 3)],
     "lfm2": [(3, 1, 3), (3, 2, 3)],
 }
@@ -232,33 +231,23 @@ globals().update(CASES)
 
 def prove(name: str, case: Case) -> bool:
     """Prove a case and print a row of the table; whether it holds."""
-    started = time.process_time()
     report = tokenlaw.prove(case, spec=case.target_only, raises=False)
-    seconds = time.process_time() - started
     found = report.evidence[0].statistics or {}
     if "tv_at_most" not in found:
         print(f"{name:20} {report.verdict}: {report.evidence[0].message}", flush=True)
         return False
     paths, bound = found["paths"], found["tv_at_most"]
-    ratio = seconds / paths / seconds_a_call(case)
-    print(f"{name:20} {report.verdict:8} {paths:6,} {seconds:7.1f} {ratio:5.2f} {bound:.1e}", flush=True)
+    print(f"{name:20} {report.verdict:8} {paths:6,} {report.seconds:7.1f} {bound:.1e}", flush=True)
     return report.verdict is Verdict.HOLDS
-
-
-def seconds_a_call(case: Case) -> float:
-    """Processor time of a call with ordinary random numbers."""
-    started = time.process_time()
-    for _ in range(PLAIN_CALLS):
-        case()
-    return (time.process_time() - started) / PLAIN_CALLS
 
 
 def main(names: list[str]) -> bool:
     """Prove the cases with these names, or all; whether they hold."""
     torch.set_num_threads(1)
-    print(f"transformers {transformers.__version__}, torch {torch.__version__}; seconds of one processor")
-    print(f"{'case':20} {'verdict':8} {'paths':>6} {'seconds':>7} {'ratio':>5} TV at most")
-    return all([prove(name, CASES[name]) for name in names or CASES])
+    print(f"transformers {transformers.__version__}, torch {torch.__version__}")
+    print(f"{'case':20} {'verdict':8} {'paths':>6} {'seconds':>7} TV at most")
+    held = [prove(name, CASES[name]) for name in names or CASES]
+    return all(held)
 
 
 if __name__ == "__main__":

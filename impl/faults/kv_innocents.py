@@ -19,15 +19,30 @@ from tokenlaw.impl.paged.sequence import SequenceRecord
 from tokenlaw.impl.paged.store import PagedKVStore
 from tokenlaw.spec.contracts import CacheConfig, OutOfBlocks
 
+_SPARE = 8
+"""Free blocks that a look-ahead leaves to others."""
+
 
 class BlockForTheNextToken(FaultyManager):
-    """Counts the token to come when it takes blocks, and declares it as a look-ahead of one token."""
+    """Takes the block of the token to come with the last token before it: a declared look-ahead of one."""
 
     def __init__(self, config: CacheConfig) -> None:
         super().__init__(config, lookahead=1)
 
-    def _blocks_for(self, length: int) -> int:
-        return length // self._block_size + 1
+    def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+        """Admit, and look ahead."""
+        handle = super().allocate(tokens, namespace)
+        self._look_ahead(self._record(handle))
+        return handle
+
+    def _extend(self, record: SequenceRecord, tokens: Sequence[int]) -> None:
+        super()._extend(record, tokens)
+        self._look_ahead(record)
+
+    def _look_ahead(self, record: SequenceRecord) -> None:
+        full = len(record.table) * self._block_size == len(record.tokens)
+        if full and self.num_free_blocks() > _SPARE:
+            record.table += self._blocks.take(1)
 
 
 class NoPrefixCache(FaultyManager):
@@ -123,13 +138,18 @@ class CopiesWholeForks(FaultyStore):
         return forked
 
     def reorder(self, sequences: Sequence[int], parents: Sequence[int]) -> None:
-        """Replace the beams; what was made for them goes if they don't fit."""
-        before = dict(self._stored)
+        """Copy every parent, then replace the beams; what was copied goes if not everything fits."""
+        heirs: list[list[LayerSequence]] = []
         try:
-            super().reorder(sequences, parents)
+            for parent in parents:
+                heirs.append(self._fork(self._record(sequences[parent])))
         except OutOfBlocks:
-            self._stored = before
+            for heir in heirs:
+                self._release(heir)
             raise
+        for sequence, heir in zip(sequences, heirs, strict=True):
+            self._release(self._record(sequence))
+            self._stored[sequence] = heir
 
 
 class SplitsByBatch(SteppedAttention):

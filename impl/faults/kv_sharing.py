@@ -152,7 +152,7 @@ class ReusesSourcesOfCopies(FaultyManager):
     Classes: C22.
     Report: TensorRT-LLM 15546.
     Effect: foreign KV is copied.
-    Weakest check: kv/content.
+    Weakest check: kv/copy-order.
     """
 
     physical = _WithUnheldQueue

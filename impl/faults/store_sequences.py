@@ -158,7 +158,7 @@ class ClearsSharedBlocks(FaultyStore):
     Classes: C7, C2.
     Report: Rapid-MLX 196; Avarok atlas 373.
     Effect: a fork that lives on reads zeros.
-    Weakest check: store/bystanders.
+    Weakest check: store/reorder.
     """
 
     first = others = _Clears

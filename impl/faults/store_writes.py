@@ -23,7 +23,7 @@ class PaddingToTheLastSlot(FaultyStore):
     Classes: C16.
     Report: sgl-project/sglang 38997.
     Effect: whoever has the last block loses a token, once the pool is full.
-    Weakest check: store/bystanders.
+    Weakest check: store/content.
     """
 
     first = others = _PadsLastSlot

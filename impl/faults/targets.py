@@ -5,6 +5,7 @@ A dot in a name is written as ``_`` there. Which checks see a fault is asked by 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -21,6 +22,7 @@ from tokenlaw.impl.faults.planted import Fault
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS, MANDATORY_MEMBERS, probe_capabilities
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
+    CONTRACTS,
     KV_STORE,
     PAGED_ATTENTION,
     VERIFIER,
@@ -97,12 +99,11 @@ def _attribute(name: str) -> str:
 
 
 def _contract(make: Any) -> str:
-    """The contract of an innocent: the first whose mandatory members its class or object has."""
-    for contract in (PAGED_ATTENTION, VERIFIER):
-        if isinstance(make, type) and all(hasattr(make, name) for name in MANDATORY_MEMBERS[contract]):
-            return contract
-    built = make(CacheConfig())
-    return KV_STORE if hasattr(built, "read") else BLOCK_MANAGER
+    """The contract of an innocent: the first whose mandatory members its class has."""
+    kind = make.func if isinstance(make, partial) else make
+    return next(
+        contract for contract in CONTRACTS if all(hasattr(kind, name) for name in MANDATORY_MEMBERS[contract])
+    )
 
 
 def _all() -> Iterator[Suspect]:

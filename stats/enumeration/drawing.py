@@ -45,7 +45,7 @@ class Distribution:
     question: Question
 
 
-_seeds: "WeakKeyDictionary[Tape, tuple[int, set[tuple[str, str, str]]]]" = WeakKeyDictionary()
+_seeds: "WeakKeyDictionary[Tape, tuple[int, set[Hashable]]]" = WeakKeyDictionary()
 
 
 class Drawer:
@@ -159,16 +159,21 @@ class Drawer:
             found.append(self.binomial(count - sum(found), share, function))
         return found
 
-    def seed(self, seed: object, function: str = "seed") -> None:
+    def seed(self, seed: object, function: str = "seed", state: Hashable = None) -> None:
         """A generator starts from a seed, which is harmless once in a run: the law is over all seeds.
 
         The same seed again would give the same numbers again.
+
+        Parameters
+        ----------
+        seed, function : for people; a seed that is None is another one at every call.
+        state : of a real generator that starts from the seed; by default what the seed looks like.
         """
         run, seeds = _seeds.get(self.tape, (0, set()))
         if run != self.tape.run:
             seeds = set()
             _seeds[self.tape] = self.tape.run, seeds
-        key = self.module, function, repr(seed)
+        key = repr(seed) if state is None else state
         if seed is not None and key in seeds:
             self.refuse(
                 f"{function}({seed!r})", "is called twice in one run: its random numbers would repeat"

@@ -2,7 +2,8 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Generator, Hashable, Sequence
+from math import isnan, nan
 from typing import Any
 
 from tokenlaw.stats.enumeration.choices import Node, Path, Weight
@@ -154,7 +155,7 @@ class Exploration:
 
 
 def frozen(outcome: Any) -> Hashable:
-    """An outcome as something hashable: lists, arrays and tensors become tuples.
+    """An outcome as something hashable: lists, arrays and tensors become tuples, keys of dicts are sorted.
 
     Raises
     ------
@@ -166,12 +167,20 @@ def frozen(outcome: Any) -> Hashable:
     if isinstance(outcome, list | tuple):
         return tuple(frozen(part) for part in outcome)
     if isinstance(outcome, dict):
-        return tuple((frozen(key), frozen(part)) for key, part in outcome.items())
+        return tuple((frozen(key), frozen(outcome[key])) for key in sorted(outcome, key=repr))
+    if isinstance(outcome, float) and isnan(outcome):
+        return nan  # always the same one: others are equal to nothing
+    if isinstance(outcome, Generator | Coroutine) or type(outcome).__repr__ is object.__repr__:
+        raise _no_outcome(outcome)
     try:
         hash(outcome)
     except TypeError:
-        raise EnumerationError(
-            f"the program returned a {type(outcome).__name__}, which can't be compared with other outcomes; "
-            "return numbers, texts, lists, arrays or tensors"
-        ) from None
+        raise _no_outcome(outcome) from None
     return outcome  # type: ignore[no-any-return]
+
+
+def _no_outcome(outcome: object) -> EnumerationError:
+    return EnumerationError(
+        f"the program returned a {type(outcome).__name__}, which can't be compared with other outcomes; "
+        "return numbers, texts, lists, arrays or tensors"
+    )

@@ -4,21 +4,23 @@ They are subclasses of numpy's, since programs ask for the class. Every method t
 here is refused by name, also those that a later numpy may add.
 """
 
-from collections.abc import Callable
-from typing import Any, cast
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 
 from tokenlaw.stats.enumeration.drawing import Drawer
 from tokenlaw.stats.enumeration.errors import EnumerationError
 from tokenlaw.stats.enumeration.numpy_draws import Distributions
-from tokenlaw.stats.enumeration.states import current
 from tokenlaw.stats.enumeration.tape import Tape
 
 RealGenerator = np.random.Generator
 RealRandomState = np.random.RandomState
+REAL_DEFAULT_RNG = np.random.default_rng
 SCRATCH = RealGenerator(np.random.PCG64(0)), RealRandomState(0)
 """Real generators that check arguments; their numbers are thrown away."""
+entered: list[Tape] = []
+"""Tapes of the enumerations that go on, the innermost last."""
 DECIDED = {
     name: name
     for name in (
@@ -32,9 +34,11 @@ DECIDED = {
 class LazyGenerator(RealGenerator):
     """A ``numpy.random.Generator`` that asks a tape."""
 
-    def __init__(self, bit_generator: object = None, *, tape: Tape | None = None) -> None:
+    def __init__(self, bit_generator: Any = None, *, tape: Tape | None = None) -> None:
         super().__init__(SCRATCH[0].bit_generator)
-        self.draws = Distributions(Drawer(tape or _running(), "numpy.random.Generator"), SCRATCH[0])
+        self.draws = Distributions(Drawer(tape or running(), "numpy.random.Generator"), SCRATCH[0])
+        if bit_generator is not None:
+            self.draws.draw.seed(bit_generator, "Generator", frozen_state(bit_generator.state))
 
     def spawn(self, n_children: int) -> list[Any]:
         """Independent generators."""
@@ -46,12 +50,14 @@ class LazyRandomState(RealRandomState):
 
     def __init__(self, seed: object = None, *, tape: Tape | None = None) -> None:
         super().__init__(SCRATCH[0].bit_generator)
-        self.draws = Distributions(Drawer(tape or _running(), "numpy.random"), SCRATCH[1])
+        self.draws = Distributions(Drawer(tape or running(), "numpy.random"), SCRATCH[1])
         self.seed(seed)
 
     def seed(self, seed: Any = None) -> None:
-        """Harmless."""
-        self.draws.draw.seed(seed)
+        """Harmless, once."""
+        if seed is not None:
+            real = RealRandomState(seed).get_state(legacy=False)
+            self.draws.draw.seed(seed, "seed", frozen_state(real["state"]))
 
     def get_state(self, legacy: Any = True) -> Any:
         """Of a generator that nobody draws from; it can't be set."""
@@ -67,13 +73,22 @@ def default_rng(seed: Any = None) -> LazyGenerator:
     if isinstance(seed, LazyGenerator):
         return seed
     generator = LazyGenerator()
-    generator.draws.draw.seed(None if isinstance(seed, np.random.BitGenerator) else seed, "default_rng")
+    if seed is not None and not isinstance(seed, RealRandomState):
+        real = REAL_DEFAULT_RNG(seed).bit_generator
+        generator.draws.draw.seed(seed, "default_rng", frozen_state(real.state))
     return generator
+
+
+def frozen_state(state: Any) -> Hashable:
+    """The state of one of numpy's generators as something that can be compared."""
+    if isinstance(state, dict):
+        return tuple(frozen_state(value) for value in state.values())
+    return state.tobytes() if isinstance(state, np.ndarray) else state
 
 
 def _decided(name: str) -> Callable[..., Any]:
     def method(generator: Any, *arguments: Any, **options: Any) -> Any:
-        if generator.draws.draw.tape is not current.get():
+        if generator.draws.draw.tape not in entered:
             raise EnumerationError(
                 "a random generator that was made while a law was enumerated is used later"
             )
@@ -82,9 +97,9 @@ def _decided(name: str) -> Callable[..., Any]:
     return method
 
 
-def _running() -> Tape:
-    """The tape of the enumeration that goes on."""
-    return cast("Tape", current.get())
+def running() -> Tape:
+    """The tape of the enumeration that goes on, also for another thread, which the tape refuses."""
+    return entered[-1]
 
 
 def _refused(name: str) -> Callable[..., Any]:
@@ -94,12 +109,18 @@ def _refused(name: str) -> Callable[..., Any]:
     return method
 
 
+def _copied(generator: Any, *arguments: Any) -> Any:
+    return generator.draws.draw.tape.undecidable("copying a random generator", "repeats its random numbers")
+
+
 def _complete(lazy: type, real: type) -> None:
     """Give a class what it doesn't define itself."""
     for name in dir(real):
         if not name.startswith("__") and name not in vars(lazy):
             made = _decided(DECIDED[name]) if name in DECIDED else _refused(name)
             setattr(lazy, name, made if callable(getattr(real, name)) else property(made))
+    for name in ("__copy__", "__deepcopy__", "__reduce__", "__reduce_ex__"):
+        setattr(lazy, name, _copied)
 
 
 _complete(LazyGenerator, RealGenerator)

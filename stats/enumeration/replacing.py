@@ -29,10 +29,16 @@ class Replacements:
 
     def __init__(self) -> None:
         self._undo: list[Undo] = []
+        self._before: dict[int, tuple[Any, Any]] = {}
+        self._modules: set[str] = set()
 
     def attribute(self, owner: Any, name: str, value: Any) -> None:
         """Replace an attribute of a module or class; one that is inherited is inherited again in the end."""
+        if not self._undo:
+            self._modules = set(sys.modules)
         before = vars(owner).get(name, MISSING)
+        if isinstance(owner, ModuleType):
+            self._before[id(value)] = value, before
         setattr(owner, name, value)
         if before is MISSING:
             self._undo.append(lambda: delattr(owner, name))
@@ -53,10 +59,16 @@ class Replacements:
                 self._undo.append(partial(_put, place, key, value))
 
     def close(self) -> None:
-        """Undo all, the last one first."""
+        """Undo all, the last one first; also where modules that were imported meanwhile have it from."""
         _last.clear()
         while self._undo:
             self._undo.pop()()
+        for name in set(sys.modules) - self._modules:
+            names = getattr(sys.modules.get(name), "__dict__", {})
+            for key, value in list(names.items()):
+                if id(value) in self._before:
+                    names[key] = self._before[id(value)][1]
+        self._before.clear()
 
 
 _last: "list[tuple[object, list[Reference]]]" = []

@@ -1,7 +1,7 @@
 """Where the random numbers of a run come from while a law is enumerated."""
 
 import linecache
-import os.path
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -54,7 +54,7 @@ class Tape:
         self.beginning: list[Callable[[], None]] = []
         self._graph = graph or StateGraph()
         self._places = places
-        self._thread = threading.get_ident()
+        self._thread, self._process = threading.get_ident(), os.getpid()
         self._error: EnumerationError | None = None
 
     def renew(self, rows: int, graph: StateGraph) -> None:
@@ -70,6 +70,8 @@ class Tape:
 
     def choose(self, weights: Sequence[Weight], question: Question, row: int = 0) -> int:
         """Decide: index of one of the outcomes, whose weights are at least zero and sum to one."""
+        if os.getpid() != self._process:
+            raise UndecidableError(f"random numbers drawn in another process aren't seen here. {ADVICE}")
         if threading.get_ident() != self._thread:
             self.refuse(UndecidableError(f"random numbers drawn in another thread have no order. {ADVICE}"))
         path = self.paths[row]
@@ -116,7 +118,7 @@ class Tape:
 
 
 OURS = "tokenlaw.stats.enumeration"
-LIBRARIES = frozenset({"torch", "numpy", "random", "math", "contextlib", "functools"})
+LIBRARIES = frozenset({"torch", "numpy", "random", "math", "contextlib", "copy", "functools", "scipy"})
 
 
 def calling_line() -> str:

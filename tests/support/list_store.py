@@ -17,7 +17,7 @@ from tokenlaw.properties.trace import (
 )
 from tokenlaw.spec.attention import attend
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
-from tokenlaw.spec.contracts import KV_STORE, CacheConfig, Implementation, OutOfBlocks
+from tokenlaw.spec.contracts import KV_STORE, CacheConfig, Implementation, KVStore, OutOfBlocks
 from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Evidence
 
@@ -129,15 +129,15 @@ def append_layer(sequence: int, layer: int, length: int = 1) -> AppendLayer:
     return AppendLayer(sequence, layer, (0,) * length)
 
 
-def run(store: type[ListStore], *operations: Operation, muted: frozenset[str] = frozenset()) -> Outcome:
+def run(store: type[KVStore], *operations: Operation, muted: frozenset[str] = frozenset()) -> Outcome:
     return run_trace(store, Trace(operations, CONFIG, KV_STORE), ALL, muted)
 
 
-def implementation(store: type[ListStore], capabilities: frozenset[str] = ALL) -> Implementation:
+def implementation(store: type[KVStore], capabilities: frozenset[str] = ALL) -> Implementation:
     return Implementation("list", "0", {KV_STORE: store}, {KV_STORE: capabilities})
 
 
-def audit(store: type[ListStore], *, seed: int, dtype: str = "float32") -> Sequence[Evidence]:
+def audit(store: type[KVStore], *, seed: int, dtype: str = "float32") -> Sequence[Evidence]:
     return KVStoreSuite(dtype=dtype).run(
         implementation(store),
         profile=Profile("test", examples=60, max_operations=12, seconds=60.0),

@@ -15,6 +15,8 @@ from tokenlaw.stats.enumeration.lazy_generators import (
     RealGenerator,
     RealRandomState,
     default_rng,
+    entered,
+    frozen_state,
 )
 from tokenlaw.stats.enumeration.living import living_generators
 from tokenlaw.stats.enumeration.replacing import Replacements
@@ -52,6 +54,7 @@ class NumpyRandom:
         for generator in living_generators():
             if all(generator is not ours for ours in SCRATCH):
                 self._hold(generator)
+        entered.append(self._tape)
         hidden = LazyRandomState(tape=self._tape)
         new: dict[int, Any] = {id(HIDDEN): hidden}
         substitutes = {"Generator": LazyGenerator, "RandomState": LazyRandomState, "default_rng": default_rng}
@@ -69,6 +72,7 @@ class NumpyRandom:
 
     def __exit__(self, *exception: object) -> None:
         error = exception[1]
+        entered.remove(self._tape)
         self._replaced.close()
         for generator, state in self._held:
             if _state(generator) != state and isinstance(error, EnumerationError | None):
@@ -104,10 +108,4 @@ def _lazily(make: Callable[..., Any]) -> Callable[..., Any]:
 
 def _state(generator: Any) -> Hashable:
     bits = generator.bit_generator if isinstance(generator, RealGenerator) else generator._bit_generator
-    return _frozen(bits.state)
-
-
-def _frozen(state: Any) -> Hashable:
-    if isinstance(state, dict):
-        return tuple(_frozen(value) for value in state.values())
-    return state.tobytes() if isinstance(state, np.ndarray) else state
+    return frozen_state(bits.state)

@@ -1,5 +1,6 @@
 """``random`` and ``secrets``: their functions and the methods of every ``random.Random``."""
 
+import _random
 import random
 import secrets
 import tempfile
@@ -117,7 +118,8 @@ class _Methods:
         self._draw.refuse(name)
 
     def seed(self, generator: random.Random, a: object = None, version: int = 2) -> None:
-        self._draw.seed(a)
+        # Seeds that are equal as numbers, such as 1 and True, give the same random numbers.
+        self._draw.seed(a, state=_random.Random(a).getstate() if isinstance(a, int | float) else None)
 
     def setstate(self, generator: random.Random, state: object) -> NoReturn:
         self._draw.refuse("setstate", "would repeat random numbers")
