@@ -25,6 +25,8 @@ Measured on {date}, torch {torch}, seed {seed}, profile {profile}, on two cores 
 tokenlaw faults {families} --json matrix.json
 ```
 
+(in parts, by `--only`).
+
 **{killed} of {faults} faults killed, silent on {silent} of {innocents} innocents**, {seconds:,.0f} s of
 processor time in all. {alone} faults are seen by one check alone (marked \\*). Numbers in brackets are
 operations of the shrunk trace; seconds are processor time of the whole audit, all checks and shrinking
@@ -68,6 +70,10 @@ def document(rows: dict[str, dict[str, Any]], data: dict[str, Any], date: str) -
         seconds=sum(row["seconds"] or 0 for row in rows.values()),
         alone=sum(row["one_check_alone"] for row in rows.values()),
     )
+    known = {SUSPECTS[name].family for name in rows}
+    missing = [name for name, one in SUSPECTS.items() if one.family in known and name not in rows]
+    if missing:
+        text += f"\nNot measured yet: {', '.join(missing)}.\n"
     for contract in dict.fromkeys(rows[name]["contract"] for name in guilty):
         text += f"\n## {contract}\n\n| fault | class | report | effect | refuted by | s |\n"
         text += "| --- | --- | --- | --- | --- | --- |\n"

@@ -82,7 +82,8 @@ def _observe_scheduled(world: World, step: Step, sequence: Tracked) -> None:
     world.observe_table(step, sequence, fresh_from=written_from // world.block_size)
     world.judge(Moment.SCHEDULED, step)
     if world.door.commits:
-        world.observe_keys(step, {slot.block for slot in world.slots(sequence, written_from)})
+        # Blocks for lookahead tokens were taken too, and may have lost a key by that.
+        world.observe_keys(step, {slot.block for slot in world.slots(sequence, written_from)} | step.fresh)
     if not step.batching:
         world.apply_copies(step)
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tokenlaw.impl.faults.kv_innocents import BlockForTheNextToken
 from tokenlaw.impl.faults.kv_pool import FreeForgetsTail
 from tokenlaw.impl.faults.kv_sharing import ForkWithoutReferences, LosesCopies, ReversesNeighbour
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
@@ -13,6 +14,7 @@ from tokenlaw.properties.full_pool import HINT
 from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import (
     Append,
+    Batch,
     Fork,
     Free,
     LateWrite,
@@ -41,6 +43,15 @@ def test_muted_violations_do_not_stop_the_run() -> None:
 def test_checks_without_their_capability_are_silent() -> None:
     trace = Trace((New((1, 2)), Fork(0)))
     assert run_trace(ForkWithoutReferences, trace, ALL - {"ref-counts"}).violations == []
+
+
+def test_a_block_that_is_taken_ahead_in_a_step_may_lose_its_key() -> None:
+    """The second append of the step is refused, because the first one took a cached block ahead."""
+    config = CacheConfig(num_blocks=5, block_size=2, window=2)
+    operations = (New((0,)), Fork(0), New((0, 0, 0, 0)), Fork(0), Batch((0, 1), (0,)))
+    outcome = run_trace(BlockForTheNextToken, Trace(operations, config), ALL)
+    assert (outcome.violations, outcome.crash) == ([], None)
+    assert outcome.exercised["eviction"] == 1
 
 
 def test_message_names_tokens_and_writers() -> None:

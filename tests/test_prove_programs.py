@@ -145,6 +145,22 @@ def test_a_program_that_always_fails_is_not_refuted() -> None:
         assert "raises KeyError: 'absent', test_prove_programs.py:" in found.message
 
 
+def test_a_program_without_a_finished_path_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tokenlaw.stats.enumeration.choices.MOST_CHOICES", 50)
+
+    def going_on() -> int:
+        tosses = 0
+        while random.random() < Fraction(2, 3):
+            tosses += 1
+        return tosses
+
+    open_ = proof(going_on, going_on, max_paths=1)
+    assert open_.verdict is Verdict.UNKNOWN
+    assert "TV is between 0 and 1 (1 path, 1 of the probability unexplored)" in open_.message
+    assert "emits no token" in proof(going_on, max_paths=1).message
+    assert "1 of the probability unexplored" in proof(going_on, None, max_paths=1).message
+
+
 def test_what_emits_nothing_proves_nothing() -> None:
     found = proof(lambda: [])
     assert found.verdict is Verdict.UNKNOWN
@@ -197,6 +213,12 @@ def test_without_a_spec_the_law_is_told_and_nothing_more() -> None:
 def test_bad_use(program: Any, spec: Any, message: str) -> None:
     with pytest.raises(tokenlaw.BadUse, match=message):
         proof(program, spec)
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, 1.0, float("inf"), float("nan")])
+def test_a_tolerance_is_below_one(tolerance: float) -> None:
+    with pytest.raises(tokenlaw.BadUse, match="expected 0 or a number below 1"):
+        tokenlaw.prove(target_only, spec=target_law, tolerance=tolerance)
 
 
 def test_the_library_raises_what_it_finds() -> None:

@@ -145,6 +145,13 @@ def test_a_verifier_that_always_raises_is_unknown() -> None:
     assert all(row.message.endswith(f"(see {told[0]})") for row in unknown)
 
 
+@pytest.mark.parametrize("vocabulary", [0, 5])
+def test_an_exception_is_told_where_only_the_protocol_is_asked(vocabulary: int) -> None:
+    row = run(lambda: Failing(vocabulary), only={PROTOCOL})[PROTOCOL]
+    assert str(row.verdict) == "unknown"
+    assert "no such kernel" in row.message
+
+
 class TooMany(ChainVerifier):
     """Emits a token too many where a row has no drafts, in scenarios of this vocabulary."""
 

@@ -108,6 +108,15 @@ def test_settings_that_cannot_be_used_are_one_line(settings: Settings, message: 
         Session(Request("fake_verifiers:verify", registry=LAWS, settings=settings))
 
 
+@pytest.mark.parametrize("option", ["--alpha", "--tolerance"])
+@pytest.mark.parametrize("number", ["nan", "inf"])
+def test_numbers_that_are_none_are_bad_use(
+    option: str, number: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["audit", "fake_verifiers:verify", option, number]) == 3
+    assert f"{option[2:]} {number}: expected" in capsys.readouterr().err
+
+
 def test_the_command_line_carries_settings_to_the_suite_and_back(capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--claims", "block", "--alpha", "1e-6", "--budget", "70000", "--tolerance", "0.01"]
     assert main(["audit", "fake_verifiers:verify", *options, "--json", "r.json"]) == 0

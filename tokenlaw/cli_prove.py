@@ -34,7 +34,9 @@ def prove(
         float | None,
         typer.Option(metavar="EPS", help="Accept this TV; else 0 for fractions, 1e-6 for floats.", min=0),
     ] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds that one path may take.", min=0.1)] = SECONDS,
+    timeout: Annotated[
+        float, typer.Option(help="Seconds that one path may take.", min=0.1, max=86_400)
+    ] = SECONDS,
     json: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file, or -.")] = None,
 ) -> int:
     """Prove, by running every path of its random numbers, that TARGET has the law of a spec."""

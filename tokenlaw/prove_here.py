@@ -8,6 +8,8 @@ from tokenlaw.prove_command import PROFILE, PROGRAM
 from tokenlaw.prove_programs import Bounds, Named, prove_program
 from tokenlaw.report import Report, Target
 from tokenlaw.runner import versions
+from tokenlaw.settings import require_in_range
+from tokenlaw.spec.suites import Settings
 
 
 def prove_here(
@@ -15,6 +17,7 @@ def prove_here(
 ) -> Report:
     """Prove a program of this process; see `tokenlaw.prove`."""
     __tracebackhide__ = True
+    require_in_range(Settings(tolerance=bounds.tolerance or 0.0))
     name, against = _name(program), _name(spec)
     evidence = prove_program(Named(program, name), Named(spec, against), bounds)
     changed = {option: value for option, value in vars(bounds).items() if value != getattr(Bounds(), option)}

@@ -8,7 +8,8 @@ from tokenlaw.protocol import Limits, ProofRequest, Request
 from tokenlaw.prove_command import MAX_PATHS, PROFILE, PROGRAM, SECONDS
 from tokenlaw.report import Report
 from tokenlaw.runner import report_of
-from tokenlaw.spec.suites import Progress
+from tokenlaw.settings import require_in_range
+from tokenlaw.spec.suites import Progress, Settings
 from tokenlaw.spec.verdicts import Verdict
 
 
@@ -42,6 +43,7 @@ def prove_target(
     ToolFault
         tokenlaw itself failed.
     """
+    require_in_range(Settings(tolerance=tolerance or 0.0))
     request = Request(
         target,
         contract=PROGRAM,

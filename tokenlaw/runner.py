@@ -16,6 +16,7 @@ from tokenlaw.errors import BadUse
 from tokenlaw.protocol import Described, Limits, Request
 from tokenlaw.prove_command import proof_command
 from tokenlaw.report import Report, Target, audit_command, replay_command
+from tokenlaw.settings import require_in_range
 from tokenlaw.spec.suites import DEFAULTS, Progress, Settings
 
 
@@ -57,6 +58,7 @@ def audit(
         tokenlaw itself failed.
     """
     _require_name(target, "audit")
+    require_in_range(settings)
     request = Request(
         target=target,
         profile=profile,
@@ -86,6 +88,7 @@ def require_usable(
     target: str, *, profile: str, only: str, settings: Settings = DEFAULTS, registry: str = REGISTRY
 ) -> None:
     """Raise `BadUse` if an audit with these arguments would; a target that dies is left to the audit."""
+    require_in_range(settings)
     request = Request(
         target, profile=profile, only=only, settings=settings, load_only=True, registry=registry
     )

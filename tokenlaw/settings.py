@@ -16,6 +16,13 @@ _RANGES: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
 _OPTIONS = ("device", "claims", "alpha", "budget", "tolerance")
 
 
+def require_in_range(settings: Settings) -> None:
+    """Raise `BadUse` for a number out of its range, NaN included, which JSON couldn't carry."""
+    for name, accepted, expected in _RANGES:
+        if not accepted(getattr(settings, name)):
+            raise BadUse(f"{name} {getattr(settings, name)}: expected {expected}")
+
+
 def require_usable_settings(settings: Settings) -> None:
     """Raise `BadUse` for a number out of its range, an unknown claim, or a device that isn't there."""
     import torch
@@ -23,9 +30,7 @@ def require_usable_settings(settings: Settings) -> None:
     from tokenlaw.checks import did_you_mean
     from tokenlaw.spec.generation_contracts import CLAIMS
 
-    for name, accepted, expected in _RANGES:
-        if not accepted(getattr(settings, name)):
-            raise BadUse(f"{name} {getattr(settings, name)}: expected {expected}")
+    require_in_range(settings)
     if settings.claims is not None and settings.claims not in CLAIMS:
         raise BadUse(f"unknown claim {settings.claims!r}; {did_you_mean(settings.claims, CLAIMS)}")
     try:

@@ -19,9 +19,6 @@ from tokenlaw.impl.paged.sequence import SequenceRecord
 from tokenlaw.impl.paged.store import PagedKVStore
 from tokenlaw.spec.contracts import CacheConfig, OutOfBlocks
 
-_SPARE = 8
-"""Free blocks that a look-ahead leaves to others."""
-
 
 class BlockForTheNextToken(FaultyManager):
     """Takes the block of the token to come with the last token before it: a declared look-ahead of one."""
@@ -41,7 +38,7 @@ class BlockForTheNextToken(FaultyManager):
 
     def _look_ahead(self, record: SequenceRecord) -> None:
         full = len(record.table) * self._block_size == len(record.tokens)
-        if full and self.num_free_blocks() > _SPARE:
+        if full and self.num_free_blocks():
             record.table += self._blocks.take(1)
 
 

@@ -18,7 +18,7 @@ Weight = float | Fraction
 CLOSE = 1e-9
 """Weights of a replayed choice may differ by this much: kernels may add in another order."""
 
-MOST_CHOICES = 100_000
+MOST_CHOICES = 10_000
 """Choices of a single path, at most: a program that never ends is not followed for ever."""
 
 

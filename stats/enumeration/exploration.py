@@ -57,7 +57,9 @@ class Exploration:
         given = [self._frontier.take() for _ in range(min(self.tape.rows, len(self._frontier)))] or [[]]
         outcomes, paths = self._outcomes(program, given)
         for number, path in enumerate(paths[: len(given)]):
-            self._finish(path, None if outcomes is None else outcomes[number])
+            self._finish(path)
+            if outcomes is not None:
+                self._add(path, outcomes[number])
         if outcomes is not None and self.paths >= self._checked_at:
             self._checked_at = 2 * self.paths
             self._repeat(program, paths[0], outcomes[0])
@@ -123,12 +125,12 @@ class Exploration:
             raise UndecidableError(f"{line}: {error}: this can't read a random number. {ADVICE}") from error
         return [Raised(f"{type(error).__name__}: {error}")]
 
-    def _finish(self, path: Path, outcome: Hashable | None) -> None:
+    def _finish(self, path: Path) -> None:
         self.paths += 1
         for node, taken in path.line()[len(path.given) :]:
             self._frontier.add(node, taken)
-        if outcome is None:
-            return
+
+    def _add(self, path: Path, outcome: Hashable) -> None:
         self.explored += float(path.mass)
         self._graph.outcomes[path.state][outcome] += path.segment
         shortest = self._examples.get(outcome)

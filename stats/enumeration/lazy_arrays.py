@@ -35,8 +35,8 @@ class LazyArray(np.ndarray[Any, Any]):
         """Itself as floating-point numbers, the integer parts as integers."""
         if np.issubdtype(dtype, np.integer):
             return plain(self).astype(dtype)
-        if not np.issubdtype(dtype, np.floating):
-            refuse(self, f"a cast to {np.dtype(dtype)}")
+        if not np.issubdtype(dtype, np.floating) or np.dtype(dtype) == np.float16:
+            refuse(self, f"a cast to {np.dtype(dtype)}", "rounds random numbers, or reads them")
         return self.copy()
 
     def argmax(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
@@ -159,8 +159,10 @@ def _elementwise(function: np.ufunc, inputs: Sequence[Any]) -> Any:
     rule = RULES[name]
 
     def one(*values: Any) -> Any:
-        lazy = any(isinstance(value, Image) for value in values)
-        return rule(*values) if lazy else function(*values)
+        if not any(isinstance(value, Image) for value in values):
+            return function(*values)
+        # A number of numpy's would come back here with its ufunc.
+        return rule(*(value.item() if isinstance(value, np.generic) else value for value in values))
 
     objects = [asarray(plain(value), dtype=object) for value in inputs]
     if name in COMPARISONS:

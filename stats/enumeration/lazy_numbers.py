@@ -179,7 +179,8 @@ class LazyNumber(Image):
         """Itself as a floating-point number, its integer part as an integer."""
         if np.issubdtype(dtype, np.integer):
             return int(self)
-        return self if np.issubdtype(dtype, np.floating) else self.refuse(f"a cast to {dtype}")
+        is_precise = np.issubdtype(dtype, np.floating) and np.dtype(dtype) != np.float16
+        return self if is_precise else self.refuse(f"a cast to {np.dtype(dtype)}")
 
     def __copy__(self) -> "LazyNumber":
         return self

@@ -76,6 +76,7 @@ def race(numbers: Sequence[tuple[Uniform, Steps]], *, largest: bool) -> Race | N
     """
     uniforms = [uniform for uniform, _ in numbers]
     steps, largest = _without_common_end([steps for _, steps in numbers], largest)
+    steps, largest = _without_common_end(_alike(steps), largest)
     mirrored = not largest if not steps[0] else steps[0][0] == MIRROR
     if any(steps):
         if any((own[:1] == (MIRROR,)) != mirrored for own in steps):
@@ -86,6 +87,19 @@ def race(numbers: Sequence[tuple[Uniform, Steps]], *, largest: bool) -> Race | N
     clock = "-log(1 - u)" if mirrored else "-log(u)"
     alone = len(set(uniforms)) == len(uniforms) and len({uniform.row for uniform in uniforms}) == 1
     return Race(uniforms, rates, clock) if rates is not None and alone else None
+
+
+def _alike(functions: list[Steps]) -> list[Steps]:
+    """Beside powers of uniforms, uniforms themselves as powers too: u = exp(log u)."""
+    plain = [own in ((), (MIRROR,)) for own in functions]
+    if all(plain) or not all(
+        is_plain or own[-1] is EXP for own, is_plain in zip(functions, plain, strict=True)
+    ):
+        return functions
+    return [
+        (*own, LOG, Affine(1, 0), EXP) if is_plain else own
+        for own, is_plain in zip(functions, plain, strict=True)
+    ]
 
 
 def compare(first: tuple[Uniform, Steps], second: tuple[Uniform, Steps]) -> bool | None:

@@ -7,10 +7,11 @@ closures, attributes.
 
 import sys
 import sysconfig
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
+from types import BuiltinMethodType, CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 MISSING = object()
@@ -19,6 +20,8 @@ MOST_OBJECTS = 20_000
 PACKAGE, OURS = "tokenlaw", "tokenlaw.stats.enumeration"
 LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 LEAVES = frozenset({bool, bytes, complex, float, int, str, type(None)})
+METHODS = frozenset({BuiltinMethodType, MethodType})
+"""Types of bound methods. Types are compared, since objects of the program may claim any class, or none."""
 Undo = Callable[[], None]
 Reference = tuple[Any, Any, Any]
 """Where something is held (dictionary, list, cell of a closure, class; None if fixed), its key, and it."""
@@ -52,11 +55,15 @@ class Replacements:
         ----------
         substitute : gives what a value is replaced by, or the value itself.
         """
-        for place, key, value in _found(program):
-            new = substitute(value)
-            if new is not value:
-                _put(place, key, new)
-                self._undo.append(partial(_put, place, key, value))
+        try:
+            for place, key, value in _found(program):
+                new = substitute(value)
+                if new is not value:
+                    _put(place, key, new)
+                    self._undo.append(partial(_put, place, key, value))
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Undo all, the last one first; also where modules that were imported meanwhile have it from."""
@@ -66,8 +73,9 @@ class Replacements:
         for name in set(sys.modules) - self._modules:
             names = getattr(sys.modules.get(name), "__dict__", {})
             for key, value in list(names.items()):
-                if id(value) in self._before:
-                    names[key] = self._before[id(value)][1]
+                # What was replaced twice goes back to the first.
+                while id(value) in self._before:
+                    value = names[key] = self._before[id(value)][1]  # noqa: PLW2901
         self._before.clear()
 
 
@@ -84,16 +92,21 @@ def _found(program: object) -> "list[Reference]":
 def references(program: object) -> Iterator[Reference]:
     """What a program refers to: where (a dictionary, a list, a closure's cell), under which key, and what.
 
-    Libraries are left out: theirs are many, and they aren't the program.
+    Libraries are left out: theirs are many, and they aren't the program. What is near comes first. Objects
+    that can't be looked into, such as stand-ins for others that aren't there yet, are left out too.
     """
     seen: set[int] = set()
-    waiting: list[object] = [program]
+    waiting: deque[object] = deque([program])
     while waiting and len(seen) < MOST_OBJECTS:
-        item = waiting.pop()
+        item = waiting.popleft()
         if id(item) in seen:
             continue
         seen.add(id(item))
-        for place, key, value in list(_inside(item)):
+        try:
+            inside = list(_inside(item))
+        except Exception:
+            continue
+        for place, key, value in inside:
             yield place, key, value
             if type(value) not in LEAVES:
                 waiting.append(value)

@@ -19,7 +19,7 @@ from tokenlaw.stats.enumeration.lazy_generators import (
     frozen_state,
 )
 from tokenlaw.stats.enumeration.living import living_generators
-from tokenlaw.stats.enumeration.replacing import Replacements
+from tokenlaw.stats.enumeration.replacing import METHODS, Replacements
 from tokenlaw.stats.enumeration.tape import ADVICE, Tape
 
 HIDDEN: Any = np.random.mtrand._rand
@@ -54,7 +54,6 @@ class NumpyRandom:
         for generator in living_generators():
             if all(generator is not ours for ours in SCRATCH):
                 self._hold(generator)
-        entered.append(self._tape)
         hidden = LazyRandomState(tape=self._tape)
         new: dict[int, Any] = {id(HIDDEN): hidden}
         substitutes = {"Generator": LazyGenerator, "RandomState": LazyRandomState, "default_rng": default_rng}
@@ -69,6 +68,7 @@ class NumpyRandom:
             self._replaced.attribute(np, name, substitutes[name])
         self._replaced.attribute(np.random.mtrand, "_rand", hidden)
         self._replaced.references(self._tape.program, lambda value: self._substitute(value, new))
+        entered.append(self._tape)
 
     def __exit__(self, *exception: object) -> None:
         error = exception[1]
@@ -92,7 +92,7 @@ class NumpyRandom:
         if type(value) in LAZY:
             new[id(value)] = LAZY[type(value)](tape=self._tape)
             return new[id(value)]
-        owner = getattr(value, "__self__", None) if callable(value) else None
+        owner = value.__self__ if type(value) in METHODS else None
         return getattr(self._substitute(owner, new), value.__name__) if type(owner) in LAZY else value
 
 

@@ -6,13 +6,13 @@ import secrets
 import tempfile
 from collections.abc import Callable, MutableSequence, Sequence
 from functools import partial
-from types import BuiltinMethodType, MethodType
+from types import MethodType
 from typing import Any, NoReturn
 
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.drawing import Drawer
 from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError
-from tokenlaw.stats.enumeration.replacing import Replacements
+from tokenlaw.stats.enumeration.replacing import METHODS, Replacements
 from tokenlaw.stats.enumeration.tape import ADVICE, Tape
 
 DECIDED = (
@@ -76,7 +76,7 @@ def _substitute(value: Any, methods: dict[str, Any], functions: dict[int, Any]) 
     """What takes the place of a function that the program holds."""
     if id(value) in functions:
         return functions[id(value)]
-    if isinstance(value, BuiltinMethodType | MethodType) and isinstance(value.__self__, random.Random):
+    if type(value) in METHODS and issubclass(type(value.__self__), random.Random):
         method = methods.get(value.__name__)
         return value if method is None else MethodType(method, value.__self__)
     return value
