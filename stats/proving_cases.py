@@ -169,7 +169,7 @@ def tree_cases(seed: int, *, larger: bool = False) -> list[Case]:
     """Trees, drawn in every way."""
     shapes = {"two candidates": (3, 1)}
     if larger:
-        shapes |= {"one deep, one shallow": (2, 2), "three candidates": (3, 1)}
+        shapes |= {"one deep, one shallow": (2, 3), "three candidates": (3, 1)}
     found = []
     for shape, (vocabulary, depth) in shapes.items():
         for way in (DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST):

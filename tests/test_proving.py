@@ -24,7 +24,9 @@ from tokenlaw.impl.speculative import VERIFIERS
 from tokenlaw.spec.generation_contracts import APPROXIMATE, EXACT
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.proving import ROUNDING
+from tokenlaw.stats.proving_cases import tree_cases
 from tokenlaw.stats.proving_check import proof
+from tokenlaw.stats.tree_trial import node_depths
 
 EXACT_RULES = {name: make for name, make in VERIFIERS.items() if getattr(make, "claims", "") != APPROXIMATE}
 
@@ -60,8 +62,15 @@ def test_the_references_are_proved_in_all_cases(name: str) -> None:
 def test_innocents_are_proved_in_larger_cases_too(make: Make) -> None:
     row = proof(request(make), 50_000, lambda: None)
     assert row.verdict is Verdict.HOLDS
+    assert "couldn't be" not in row.message
     assert row.statistics is not None
     assert row.statistics["tv_at_most"] < 1e-14
+
+
+def test_the_laws_of_a_tree_reach_its_deepest_node() -> None:
+    cases = tree_cases(0, larger=True)
+    assert {max(node_depths(one.parents)) for one in cases} == {1, 3}
+    assert all(max(node_depths(one.parents)) == one.scenario.drafts for one in cases)
 
 
 def test_single_precision_is_proved_within_its_rounding() -> None:
