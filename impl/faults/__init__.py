@@ -9,8 +9,11 @@ from tokenlaw.impl.faults.attention_merging import MERGE_FAULTS
 from tokenlaw.impl.faults.innocents import INNOCENTS, Innocent
 from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.faults.kv_innocents import KV_INNOCENTS
+from tokenlaw.impl.faults.kv_capacity import CAPACITY_FAULTS
+from tokenlaw.impl.faults.kv_copies import COPY_FAULTS
 from tokenlaw.impl.faults.kv_pool import POOL_FAULTS
 from tokenlaw.impl.faults.kv_prefixes import PREFIX_FAULTS
+from tokenlaw.impl.faults.kv_publishing import PUBLISHING_FAULTS
 from tokenlaw.impl.faults.kv_rewinding import REWINDING_FAULTS
 from tokenlaw.impl.faults.kv_sharing import SHARING_FAULTS
 from tokenlaw.impl.faults.planted import Fault, by_name
@@ -30,7 +33,15 @@ from tokenlaw.impl.faults.verifier_stopping import STOPPING_FAULTS
 from tokenlaw.impl.faults.verifier_streams import STREAM_FAULTS
 from tokenlaw.impl.faults.verifier_tree import TREE_FAULTS, TreeVerifier
 
-MANAGER_FAULTS: Mapping[str, Fault] = by_name(SHARING_FAULTS + POOL_FAULTS + PREFIX_FAULTS + REWINDING_FAULTS)
+MANAGER_FAULTS: Mapping[str, Fault] = by_name(
+    SHARING_FAULTS
+    + COPY_FAULTS
+    + POOL_FAULTS
+    + CAPACITY_FAULTS
+    + PREFIX_FAULTS
+    + PUBLISHING_FAULTS
+    + REWINDING_FAULTS
+)
 """Faults of block managers by their names."""
 
 STORE_FAULTS: Mapping[str, Fault] = by_name(COPY_FAULTS + SEQUENCE_FAULTS + WRITE_FAULTS + REWIND_FAULTS)

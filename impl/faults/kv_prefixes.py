@@ -1,11 +1,10 @@
-"""Faults of the prefix cache: weak keys, hits, what is published, weights that change."""
+"""Faults of the prefix cache: weak keys, and what is hit."""
 
 from collections.abc import Callable, Hashable, Sequence
 
 from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
 from tokenlaw.impl.paged.pool import BlockPool
 from tokenlaw.impl.paged.prefix_cache import BlockKey, PrefixCache
-from tokenlaw.impl.paged.sequence import SequenceRecord
 
 
 class _StaleKeys(FaultyBlocks):
@@ -214,117 +213,6 @@ class HitsTheWholePrompt(FaultyManager):
         return handle
 
 
-class PublishesAtScheduling(FaultyManager):
-    """Blocks can be hit before anything is written.
-
-    Classes: C10.
-    Report: vllm-project/vllm 37152, 41838; sgl-project/sglang 28374.
-    Effect: uninitialised KV is hit.
-    Weakest check: kv/publish.
-    """
-
-    def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
-        """Admit and commit at once."""
-        handle = super().allocate(tokens, namespace)
-        self.commit(handle, len(tokens))
-        return handle
-
-
-class PublishesPartialBlocks(FaultyManager):
-    """A block can be hit before it is full.
-
-    Classes: C10.
-    Report: vllm-project/vllm 34587.
-    Effect: slots that aren't written are hit.
-    Weakest check: kv/publish.
-    """
-
-    def _publish(self, record: SequenceRecord) -> None:
-        for index in range(len(record.keys), self._blocks_for(record.committed)):
-            key = self._blocks.cache.publish(record.last_key, record.tokens, index, record.table[index])
-            record.keys.append(key)
-
-
-class PublishesDrafts(FaultyManager):
-    """Blocks of drafts can be hit before they are accepted.
-
-    Classes: C10, C12.
-    Report: vllm-project/vllm 43559, 57128.
-    Effect: KV of rejected tokens is hit.
-    Weakest check: kv/publish.
-    """
-
-    def speculate(self, sequence: int, drafts: Sequence[int]) -> None:
-        """Publish with the drafts."""
-        super().append(sequence, drafts)
-        record = self._record(sequence)
-        record.committed = len(record.tokens)
-        self._publish(record)
-        record.drafts = len(drafts)
-
-
-class _KeepsKey(FaultyBlocks):
-    def extend(self, table: list[int], wanted: int, *, tail: int | None, purpose: str) -> None:
-        super().extend(table, wanted, tail=tail if self._copies(table, tail) else None, purpose=purpose)
-
-    def _copies(self, table: list[int], tail: int | None) -> bool:
-        return tail is not None and self.is_shared(table[tail])
-
-
-class OverwritesPublishedBlocks(FaultyManager):
-    """After a rollback into a published block, it is overwritten and can still be hit.
-
-    Classes: C10, C12.
-    Report: vllm-mlx 385.
-    Effect: a later prompt hits KV of other tokens.
-    Weakest check: kv/cached-immutable.
-    """
-
-    physical = _KeepsKey
-
-
-class KeepsCacheOverWeights(FaultyManager):
-    """The cache survives a change of the weights.
-
-    Classes: C25.
-    Report: lmdeploy 4917; vllm-project/vllm 9744.
-    Effect: old KV under new weights.
-    Weakest check: kv/epoch.
-    """
-
-    def new_epoch(self) -> None:
-        """Nothing."""
-
-
-class PublishesOldEpochs(FaultyManager):
-    """A sequence that lived across a change of the weights publishes what it wrote before.
-
-    Classes: C25.
-    Report: NeMo-RL 4018.
-    Effect: old KV under new weights.
-    Weakest check: kv/epoch.
-    """
-
-    def new_epoch(self) -> None:
-        """Every live sequence belongs to the new weights."""
-        super().new_epoch()
-        for record in self._sequences.values():
-            record.epoch = self._epoch
-
-
-class ResetDoesNothing(FaultyManager):
-    """A reset of the cache leaves it as it is.
-
-    Classes: C25, C7.
-    Report: vllm-project/vllm 46125.
-    Effect: what must be forgotten is hit.
-    Weakest check: kv/hit.
-    """
-
-    def reset_cache(self) -> None:
-        """Nothing."""
-
-
 PREFIX_FAULTS = (
     ("keeps_keys_of_reused_blocks", KeepsKeysOfReusedBlocks),
     ("key_without_last_token", KeyWithoutLastToken),
@@ -335,11 +223,4 @@ PREFIX_FAULTS = (
     ("hit_stays_free", HitStaysFree),
     ("evicts_its_own_hit", EvictsItsOwnHit),
     ("hits_the_whole_prompt", HitsTheWholePrompt),
-    ("publishes_at_scheduling", PublishesAtScheduling),
-    ("publishes_partial_blocks", PublishesPartialBlocks),
-    ("publishes_drafts", PublishesDrafts),
-    ("overwrites_published_blocks", OverwritesPublishedBlocks),
-    ("keeps_cache_over_weights", KeepsCacheOverWeights),
-    ("publishes_old_epochs", PublishesOldEpochs),
-    ("reset_does_nothing", ResetDoesNothing),
 )

@@ -172,7 +172,7 @@ def frozen(outcome: Any) -> Hashable:
         return tuple((frozen(key), frozen(outcome[key])) for key in sorted(outcome, key=repr))
     if isinstance(outcome, float) and isnan(outcome):
         return nan  # always the same one: others are equal to nothing
-    if isinstance(outcome, Generator | Coroutine) or type(outcome).__repr__ is object.__repr__:
+    if isinstance(outcome, Generator | Coroutine) or repr(outcome) == object.__repr__(outcome):
         raise _no_outcome(outcome)
     try:
         hash(outcome)
