@@ -8,9 +8,9 @@ from tokenlaw.impl.faults.attention_memory import MEMORY_FAULTS
 from tokenlaw.impl.faults.attention_merging import MERGE_FAULTS
 from tokenlaw.impl.faults.innocents import INNOCENTS, Innocent
 from tokenlaw.impl.faults.kv_base import FaultyManager
-from tokenlaw.impl.faults.kv_innocents import KV_INNOCENTS
 from tokenlaw.impl.faults.kv_capacity import CAPACITY_FAULTS
-from tokenlaw.impl.faults.kv_copies import COPY_FAULTS
+from tokenlaw.impl.faults.kv_copies import BLOCK_COPY_FAULTS
+from tokenlaw.impl.faults.kv_innocents import KV_INNOCENTS
 from tokenlaw.impl.faults.kv_pool import POOL_FAULTS
 from tokenlaw.impl.faults.kv_prefixes import PREFIX_FAULTS
 from tokenlaw.impl.faults.kv_publishing import PUBLISHING_FAULTS
@@ -35,7 +35,7 @@ from tokenlaw.impl.faults.verifier_tree import TREE_FAULTS, TreeVerifier
 
 MANAGER_FAULTS: Mapping[str, Fault] = by_name(
     SHARING_FAULTS
-    + COPY_FAULTS
+    + BLOCK_COPY_FAULTS
     + POOL_FAULTS
     + CAPACITY_FAULTS
     + PREFIX_FAULTS

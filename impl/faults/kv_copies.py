@@ -122,7 +122,7 @@ class ReusesSourcesOfCopies(FaultyManager):
     physical = _WithUnheldQueue
 
 
-COPY_FAULTS = (
+BLOCK_COPY_FAULTS = (
     ("copies_full_blocks", CopiesFullBlocks),
     ("loses_copies", LosesCopies),
     ("copies_one_step_late", CopiesOneStepLate),
