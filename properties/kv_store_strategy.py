@@ -172,6 +172,14 @@ def _rollback(draw: DrawFn, history: History, config: CacheConfig) -> list[Opera
     return [Rollback(index, count), Append(index, _tokens(_length(draw, config)))]
 
 
+def _fork_rewrite(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
+    """Fork, roll one of the two back inside its last block, and write there again."""
+    parent, child = _pick(draw, history), len(history.live)
+    rewound, length = draw(any_of((parent, child))), len(history.live[parent].tokens)
+    count = draw(evenly(1, max(1, min(length, config.block_size - 1))))
+    return [Fork(parent), Rollback(rewound, count), Append(rewound, _tokens(count))]
+
+
 def _bad_rollback(draw: DrawFn, history: History, config: CacheConfig) -> list[Operation]:
     index = _pick(draw, history)
     beyond = len(history.live[index].tokens) + draw(evenly(1, config.block_size))
@@ -237,6 +245,7 @@ _MOVES: tuple[tuple[frozenset[str], Move], ...] = (
     (frozenset({"rollback"}), _rollback),
     (frozenset({"rollback"}), _rollback),
     (frozenset({"rollback"}), _bad_rollback),
+    (frozenset({"rollback", "fork"}), _fork_rewrite),
     (frozenset({"reorder"}), _beams),
     (frozenset({"reorder", "fork"}), partial(_beams, forks=True)),
     (frozenset({"layers"}), _forward_pass),

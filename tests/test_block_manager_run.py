@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from tokenlaw.impl.faults.kv_copies import LosesCopies
 from tokenlaw.impl.faults.kv_innocents import BlockForTheNextToken
 from tokenlaw.impl.faults.kv_pool import FreeForgetsTail
-from tokenlaw.impl.faults.kv_sharing import ForkWithoutReferences, LosesCopies, ReversesNeighbour
+from tokenlaw.impl.faults.kv_sharing import ForkWithoutReferences, ReversesNeighbour
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
 from tokenlaw.properties.full_pool import HINT

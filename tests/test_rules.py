@@ -3,19 +3,12 @@
 import pytest
 
 from support.broken_managers import CopiesInADeclaredOrder, CopiesTwice, NoCopyOnWrite
-from tokenlaw.impl.faults.kv_pool import (
-    CountsEveryRelease,
-    FreeForgetsTail,
-    KeepsMoreThanItDeclares,
-    LeaksOnRefusal,
-    NoStepFence,
-    RefusesTheLastBlock,
-    TakesABlockEarly,
-)
-from tokenlaw.impl.faults.kv_prefixes import (
-    HitsTheWholePrompt,
+from tokenlaw.impl.faults.kv_capacity import KeepsMoreThanItDeclares, RefusesTheLastBlock, TakesABlockEarly
+from tokenlaw.impl.faults.kv_copies import CopiesBothWays, LosesCopies
+from tokenlaw.impl.faults.kv_pool import CountsEveryRelease, FreeForgetsTail, LeaksOnRefusal, NoStepFence
+from tokenlaw.impl.faults.kv_prefixes import HitsTheWholePrompt, KeyWithoutNamespace
+from tokenlaw.impl.faults.kv_publishing import (
     KeepsCacheOverWeights,
-    KeyWithoutNamespace,
     PublishesAtScheduling,
     PublishesDrafts,
     PublishesOldEpochs,
@@ -29,9 +22,7 @@ from tokenlaw.impl.faults.kv_rewinding import (
     RollbackDoesNothing,
 )
 from tokenlaw.impl.faults.kv_sharing import (
-    CopiesBothWays,
     ForkWithoutReferences,
-    LosesCopies,
     NamesForeignBlocks,
     NamesOneBlock,
     ReversesNeighbour,

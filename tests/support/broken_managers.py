@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tokenlaw.impl.faults.kv_sharing import CopiesBothWays
+from tokenlaw.impl.faults.kv_copies import CopiesBothWays
 from tokenlaw.impl.paged import PagedBlockManager
 from tokenlaw.impl.paged.sequence import SequenceRecord
 from tokenlaw.spec.contracts import BlockCopy
