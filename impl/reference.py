@@ -17,12 +17,12 @@ from tokenlaw.impl.speculative import (
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import Verifier
 
-ROW_SEEDS, DRAFT, UNIFORMS, TREES = "row-seeds", "draft", "uniforms", "trees"
+ROW_SEEDS, DRAFT, UNIFORMS, NOISE, TREES = "row-seeds", "draft", "uniforms", "noise", "trees"
 
 REFERENCE = replace(
     PAGED,
     factories={**PAGED.factories, VERIFIER: ChainVerifier},
-    capabilities={**PAGED.capabilities, VERIFIER: frozenset({ROW_SEEDS, DRAFT, UNIFORMS})},
+    capabilities={**PAGED.capabilities, VERIFIER: frozenset({ROW_SEEDS, DRAFT, UNIFORMS, NOISE})},
     summary="paged KV cache with copy-on-write and prefixes, attention by gathering, chain verification",
 )
 """Every contract; speculation by the textbook."""
@@ -38,8 +38,10 @@ def _rule(name: str, verifier: type[Verifier], summary: str, *capabilities: str)
     )
 
 
-BLOCK = _rule("block", BlockVerifier, "block verification (Sun et al. 2024)", DRAFT)
-ONE_HOT = _rule("one-hot", OneHotVerifier, "drafts count as one-hot, however they were drawn", DRAFT)
+BLOCK = _rule("block", BlockVerifier, "block verification (Sun et al. 2024)", DRAFT, UNIFORMS, NOISE)
+ONE_HOT = _rule(
+    "one-hot", OneHotVerifier, "drafts count as one-hot, however they were drawn", DRAFT, UNIFORMS, NOISE
+)
 SAMPLE_AND_MATCH = _rule("sample-and-match", SampleAndMatchVerifier, "draws from the target, compares", DRAFT)
 TREE = _rule("tree", TreeVerifier, "several candidates, with and without replacement", DRAFT, UNIFORMS, TREES)
 TOP_K_TREE = _rule("top-k-tree", TopKTreeVerifier, "candidates count as one-hot (EAGLE-2)", TREES)
