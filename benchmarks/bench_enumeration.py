@@ -55,7 +55,7 @@ def torch_step(draft: torch.Tensor, target: torch.Tensor) -> Callable[[], list[i
         rest = target[count].clone()
         if count < len(draft):
             rest = (rest - draft[count]).clamp(min=0)
-        return [*drafts[:count, 0].tolist(), torch.multinomial(rest, 1).item()]  # type: ignore[list-item]
+        return [*drafts[:count, 0].tolist(), int(torch.multinomial(rest, 1))]
 
     return program
 

@@ -39,9 +39,16 @@ class Timed(ChainVerifier):
     def __init__(self) -> None:
         self.seconds = 0.0
 
-    def verify(self, batch: VerifyBatch, **options: Any) -> torch.Tensor:
+    def verify(
+        self,
+        batch: VerifyBatch,
+        *,
+        seed: int,
+        uniforms: torch.Tensor | None = None,
+        noise: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         started = time.process_time()
-        found = super().verify(batch, **options)
+        found = super().verify(batch, seed=seed, uniforms=uniforms, noise=noise)
         self.seconds += time.process_time() - started
         return found
 

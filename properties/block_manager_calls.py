@@ -25,11 +25,12 @@ def schedule(world: World, step: Step, needed: int, method: str, *arguments: Any
     RefusedError
         The manager raised `OutOfBlocks`.
     """
-    free = world.door.num_free_blocks()
+    world.look(step)
     try:
         return world.door.schedule(method, *arguments, **keywords)
     except OutOfBlocks:
         step.refused = True
+        free = step.free_before
         world.exercised["out of blocks"] += needed > free
         if needed <= free:
             world.report(
@@ -39,6 +40,13 @@ def schedule(world: World, step: Step, needed: int, method: str, *arguments: Any
             )
         world.judge(Moment.UNCHANGED, step)
         raise RefusedError from None
+
+
+def fails(world: World, step: Step, method: str, *arguments: Any) -> bool:
+    """Call a method that is illegal here, or optional; whether it raised."""
+    world.look(step)
+    step.raised = world.door.raises(method, *arguments)
+    return step.raised
 
 
 def admit(world: World, step: Step, tokens: Tokens, namespace: str) -> Tracked:
@@ -82,8 +90,7 @@ def _observe_scheduled(world: World, step: Step, sequence: Tracked) -> None:
     world.observe_table(step, sequence, fresh_from=written_from // world.block_size)
     world.judge(Moment.SCHEDULED, step)
     if world.door.commits:
-        # Blocks for lookahead tokens were taken too, and may have lost a key by that.
-        world.observe_keys(step, {slot.block for slot in world.slots(sequence, written_from)} | step.fresh)
+        world.observe_keys(step, {slot.block for slot in world.slots(sequence, written_from)})
     if not step.batching:
         world.apply_copies(step)
 

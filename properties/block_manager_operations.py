@@ -12,6 +12,7 @@ from tokenlaw.properties.block_manager_calls import (
     admit,
     commit,
     extend,
+    fails,
     release,
     schedule,
     settle,
@@ -51,7 +52,6 @@ def batch(world: World, step: Step, operation: trace.Batch) -> None:
     scheduled = []
     step.batching = True
     for sequence, token in appended:
-        step.free_before = world.door.num_free_blocks()
         try:
             extend(world, step, sequence, (token,))
             scheduled.append(sequence)
@@ -60,7 +60,6 @@ def batch(world: World, step: Step, operation: trace.Batch) -> None:
                 raise
         if released:
             release(world, step, released)
-            world.observe_keys(step, step.touched)
             released = None
     step.batching = False
     world.apply_copies(step)
@@ -120,13 +119,12 @@ def rollback(world: World, step: Step, operation: trace.Rollback) -> None:
     count, kept = operation.count, len(sequence) - operation.count
     step.act_on(sequence, 0)
     if not 0 <= count <= len(sequence):
-        step.raised = world.door.raises("rollback", sequence.handle, count)
+        fails(world, step, "rollback", sequence.handle, count)
         world.exercised["bad rollback"] += 1
         world.judge(Moment.UNCHANGED, step)
         return
     if count and world.door.window is not None:
-        step.raised = world.door.raises("rollback", sequence.handle, count)
-        if step.raised:
+        if fails(world, step, "rollback", sequence.handle, count):
             world.judge(Moment.UNCHANGED, step)
             return
     else:
@@ -166,7 +164,7 @@ def free_again(world: World, step: Step, operation: trace.FreeAgain) -> None:
     """Release the last released handle again, unless the manager has given it to another sequence."""
     handles = [sequence.handle for sequence in world.live + world.swapped]
     if world.last_freed and not world.door.is_among(world.last_freed[0], handles):
-        step.raised = world.door.raises("free", world.last_freed[0])
+        fails(world, step, "free", world.last_freed[0])
         world.exercised["free again"] += 1
         world.judge(Moment.UNCHANGED, step)
 

@@ -11,7 +11,7 @@ from tokenlaw.properties.world import World
 def evict(world: World, step: Step, operation: trace.Evict) -> None:
     """Drop cached blocks that nobody holds."""
     world.exercised["eviction"] += world.door.evict(max(0, operation.count))
-    world.observe_keys(step, range(world.config.num_blocks))
+    world.observe_all_keys(step)
 
 
 def reset(world: World, step: Step, operation: trace.Reset) -> None:
@@ -20,7 +20,7 @@ def reset(world: World, step: Step, operation: trace.Reset) -> None:
     """
     keys_before = {block: entry.key for block, entry in world.published.items()}
     world.door.call("reset_cache")
-    world.observe_keys(step, range(world.config.num_blocks))
+    world.observe_all_keys(step)
     for block, holders in enumerate(world.holders):
         entry = world.published.get(block)
         if not holders or (entry and keys_before.get(block) == entry.key):
@@ -32,7 +32,7 @@ def weights(world: World, step: Step, operation: trace.Weights) -> None:
     """A new epoch."""
     world.door.call("new_epoch")
     world.epoch += 1
-    world.observe_keys(step, range(world.config.num_blocks))
+    world.observe_all_keys(step)
     world.exercised["weights"] += 1
 
 
@@ -93,14 +93,12 @@ def late_write(world: World, step: Step, operation: trace.LateWrite) -> None:
     if sequence is None or not operation.tokens or not operation.prompt:
         return
     world.door.call("begin_step")
-    step.in_flight = True
     try:
         length = len(sequence)
         extend(world, step, sequence, operation.tokens)
         slots = step.slots = world.slots(sequence, length)
         world.judge(Moment.WRITING, step)
         release(world, step, sequence)
-        world.observe_keys(step, step.touched)
         try:
             settle(world, step, admit(world, step, operation.prompt, ""))
         finally:

@@ -150,5 +150,5 @@ def _carry_out(world: World, step: Step) -> None:
 
 
 def _read_back(world: World, step: Step) -> None:
-    world.observe_keys(step, range(world.config.num_blocks))
+    world.observe_all_keys(step)
     world.judge(Moment.READ_BACK, step)

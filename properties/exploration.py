@@ -4,7 +4,6 @@ hypothesis only makes the traces. A refuted check is muted from then on, so that
 show, and its trace is shrunk by `tokenlaw.properties.shrink`, for that check alone.
 """
 
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from hypothesis.strategies import SearchStrategy
 from tokenlaw.properties import words
 from tokenlaw.properties.judging import Crash, Describe, Finding, Judgement, judge, refutation
 from tokenlaw.properties.narrowing import shrink_crash, shrink_finding
+from tokenlaw.properties.pacing import Clock, Reporter
 from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import Trace
 from tokenlaw.spec.announcing import announce_evidence
@@ -38,7 +38,6 @@ _BATCH = 100
 _PHASES = ((Phase.generate,), (Phase.generate, Phase.target))
 # So many crashes end the search when most examples crash: nothing else will show.
 _CRASHES = 10
-_SECONDS_BETWEEN_PROGRESS = 0.1
 
 
 def explore(
@@ -79,7 +78,7 @@ def explore(
         exercised = {event: search.exercised[event] for event in check.events(capabilities)}
         announce_evidence(refutation(check, finding, exercised, describe))
 
-    search = _Search(run, profile, silent, frozenset(supported), _Reporter(progress), before_run, keep)
+    search = _Search(run, profile, silent, frozenset(supported), Reporter(progress), before_run, keep)
     if supported:
         search.run_all(strategy, seed)
     findings = {id_: search.narrowed(finding) for id_, finding in search.findings.items()}
@@ -103,39 +102,6 @@ class _BudgetEnds(BaseException):
 
 
 @dataclass
-class _Reporter:
-    """Passes progress on, but not too often."""
-
-    progress: Progress
-    last: float = 0.0
-
-    def say(self, what: str, done: int, total: int, always: bool = False) -> None:
-        now = time.monotonic()
-        if always or now - self.last >= _SECONDS_BETWEEN_PROGRESS:
-            self.last = now
-            self.progress(what, done, total)
-
-
-@dataclass(frozen=True)
-class _Clock:
-    """Time since it was made."""
-
-    monotonic: float = field(default_factory=time.monotonic)
-    process: float = field(default_factory=time.process_time)
-
-    def wall(self) -> float:
-        """Seconds."""
-        return time.monotonic() - self.monotonic
-
-    def spent(self) -> float:
-        """Seconds of processor time, or a third of the wall-clock time if that is more.
-
-        On a busy machine a search must not end before it has begun, and one that waits must end as well.
-        """
-        return max(time.process_time() - self.process, self.wall() / 3)
-
-
-@dataclass
 class _Search:
     """State of an exploration. ``silent`` checks are muted from the start: not selected or not supported."""
 
@@ -143,7 +109,7 @@ class _Search:
     profile: Profile
     silent: frozenset[str]
     supported: frozenset[str]
-    reporter: _Reporter
+    reporter: Reporter
     before_run: Callable[[Trace], None] | None
     keep: Callable[[Finding], None]
     findings: dict[str, Finding] = field(default_factory=dict)
@@ -152,7 +118,7 @@ class _Search:
     examples: int = 0
     operations: int = 0
     exercised: Counter[str] = field(default_factory=Counter)
-    started: _Clock = field(default_factory=_Clock)
+    started: Clock = field(default_factory=Clock)
     seconds: float = 0.0
 
     @property
@@ -221,7 +187,7 @@ class _Search:
         self._stop_if_finished()
         outcome = self.once(trace, self.muted)
         if not self.examples:  # what a target imports and compiles at first isn't time to search
-            self.started = _Clock()
+            self.started = Clock()
         self.examples += 1
         self.operations += outcome.operations
         self.exercised.update(outcome.exercised)

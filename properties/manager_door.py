@@ -39,6 +39,7 @@ class Door:
     ----------
     lookahead : slots beyond the length that may stay allocated after a rejection, in tokens.
     window : the sliding window W in tokens, None for full attention.
+    calls : how many calls that may change something were made.
     """
 
     def __init__(self, manager_factory: Callable[[], Any], capabilities: frozenset[str]) -> None:
@@ -46,6 +47,7 @@ class Door:
             manager = self.manager = manager_factory()
         except Exception as error:
             _crash(error)
+        self.calls = 0
         self.capabilities = capabilities
         self.commits = "commit" in capabilities
         self.counts_references = "ref-counts" in capabilities
@@ -57,6 +59,7 @@ class Door:
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Call a method that must not fail."""
+        self.calls += 1
         try:
             return getattr(self.manager, method)(*arguments)
         except Exception as error:
@@ -64,6 +67,7 @@ class Door:
 
     def schedule(self, method: str, *arguments: Any, **keywords: Any) -> Any:
         """Call a method that may raise `OutOfBlocks`."""
+        self.calls += 1
         try:
             return getattr(self.manager, method)(*arguments, **keywords)
         except OutOfBlocks:
@@ -74,6 +78,7 @@ class Door:
 
     def raises(self, method: str, *arguments: Any) -> bool:
         """Whether a call that is illegal, or optional, raises; any exception will do."""
+        self.calls += 1
         try:
             getattr(self.manager, method)(*arguments)
         except Exception:
@@ -117,6 +122,7 @@ class Door:
 
     def evict(self, count: int) -> int:
         """Cached blocks that were dropped; needs ``evict``."""
+        self.calls += 1
         return self._integer("evict", count)
 
     def cached_keys(self, blocks: Iterable[int]) -> list[Hashable | None]:

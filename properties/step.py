@@ -18,7 +18,7 @@ class Moment(Enum):
     WRITING = auto()  # the acting sequence's slots are about to be written
     PUBLISHED = auto()  # blocks that can be hit from now on were found
     LATE = auto()  # a step in flight is about to write for a released sequence
-    UNCHANGED = auto()  # the operation failed, or had to fail: everything must be as before
+    UNCHANGED = auto()  # a call failed, or had to fail: everything must be as before it
     CUT = auto()  # a rollback or a verification took tokens away, nothing is committed since
     FINISHED = auto()  # after every operation, for what it touched
     READ_BACK = auto()  # now and then, for everything
@@ -59,18 +59,18 @@ class Published(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One operation while it runs; the fields from ``acting`` on concern its latest call.
+    """One operation while it runs; the fields from ``free_before`` on concern its latest call.
 
     Attributes
     ----------
     due : whether everything is read back after this operation.
     touched : blocks that entered or left a table, or were written or copied.
     fresh : blocks that the pool handed out, not found in the cache and not shared.
+    free_before : free blocks before the latest call that may fail.
     length_before, table_before : of the acting sequence before the call.
     first_block : logical block of the acting sequence from which on its content may have changed.
     hit : tokens of the prompt that the manager says were cached.
     refused : whether a scheduling call raised `OutOfBlocks`.
-    in_flight : whether `begin_step` was called in this operation.
     raised : whether a call that had to fail, or was allowed to, raised.
     batching : whether copies and writes wait for further calls of the operation.
     """
@@ -78,9 +78,9 @@ class Step:
     number: int
     operation: Operation
     due: bool
-    free_before: int
     touched: set[int] = field(default_factory=set)
     fresh: set[int] = field(default_factory=set)
+    free_before: int = 0
     acting: Tracked | None = None
     length_before: int = 0
     table_before: list[int] = field(default_factory=list)
@@ -91,7 +91,6 @@ class Step:
     published: list[int] = field(default_factory=list)
     refused: bool = False
     raised: bool = False
-    in_flight: bool = False
     batching: bool = False
 
     def act_on(self, sequence: Tracked, first_block: int) -> None:

@@ -53,17 +53,17 @@ class World:
         self.held = 0
         self.published: dict[int, Published] = {}
         self.unreachable: dict[int, Hashable | None] = {}
-        self.free = door.num_free_blocks()
         self.exercised: Counter[str] = Counter()
         self.violations: list[Violation] = []
         self._operation = 0
+        self._keys_seen_after = -1  # calls
         self._rules = rules
         self._muted = muted
 
     def begin(self, number: int, operation: Operation, due: bool) -> Step:
         """Start an operation."""
         self._operation = number
-        return Step(number, operation, due, self.free)
+        return Step(number, operation, due)
 
     def judge(self, moment: Moment, step: Step) -> None:
         """Ask every rule of this moment."""
@@ -177,6 +177,22 @@ class World:
         if step.published:
             self.judge(Moment.PUBLISHED, step)
             step.published.clear()
+
+    def observe_all_keys(self, step: Step) -> None:
+        """Look at the keys of all blocks, unless nothing was called since that was done last."""
+        if self._keys_seen_after != self.door.calls:
+            self.observe_keys(step, range(self.config.num_blocks))
+            self._keys_seen_after = self.door.calls
+
+    def look(self, step: Step) -> None:
+        """Look at what the next call has to leave if it fails: earlier calls of the operation may have
+        evicted any cached block.
+        """
+        step.free_before = self.door.num_free_blocks()
+        if step.due:
+            self.observe_all_keys(step)
+        else:
+            self.observe_keys(step, step.touched)
 
     def apply_copies(self, step: Step) -> None:
         """Drain the pending copies and apply them."""

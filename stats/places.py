@@ -7,7 +7,7 @@ from typing import Any
 
 from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.generation_contracts import CLAIMS
-from tokenlaw.spec.suites import CounterexampleError
+from tokenlaw.spec.suites import CounterexampleError, Settings
 from tokenlaw.stats.verifier_checks import BY_ID
 
 SCHEMA = "tokenlaw.law/1"
@@ -39,6 +39,23 @@ class Place:
     check: str = ""
     looks: int = 0
     asked: Mapping[str, float] = field(default_factory=dict)
+
+    @staticmethod
+    def under(
+        settings: Settings,
+        scenario: str,
+        requests: int,
+        seed: int,
+        claims: str,
+        *,
+        check: str = "",
+        looks: int = 0,
+    ) -> "Place":
+        """A place of a run with these settings; with a check, one that depends on nothing but this check."""
+        asked = {check: 0.0} if check else {}
+        return Place(
+            scenario, requests, seed, claims, settings.tolerance, settings.alpha, check, looks, asked
+        )
 
     def to_data(self) -> dict[str, Any]:
         """Plain JSON data."""

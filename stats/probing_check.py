@@ -48,17 +48,7 @@ class ProbeRequest:
 
     def place(self, rows: int) -> Place:
         """Where the same can be found again."""
-        told, settings = self.told, self.settings
-        return Place(
-            PROBE_NAME,
-            rows,
-            self.seed,
-            told.claims,
-            settings.tolerance,
-            settings.alpha,
-            PROBED,
-            asked={PROBED: 0.0},
-        )
+        return Place.under(self.settings, PROBE_NAME, rows, self.seed, self.told.claims, check=PROBED)
 
 
 def probed(

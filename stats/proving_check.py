@@ -63,16 +63,7 @@ class ProofRequest:
 
     def place(self, case: Case, paths: int) -> Place:
         """Where a case can be run again."""
-        return Place(
-            case.name,
-            paths,
-            self.seed,
-            self.claims,
-            self.settings.tolerance,
-            self.settings.alpha,
-            PROVED,
-            asked={PROVED: 0.0},
-        )
+        return Place.under(self.settings, case.name, paths, self.seed, self.claims, check=PROVED)
 
 
 def _rows(case: Case) -> int:

@@ -12,13 +12,12 @@ from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.examiner import ROWS_AT_ONCE
 from tokenlaw.stats.guarded import CrashError, Guarded
 from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, WHOLE_RUN, LawBook, wide_checks
-from tokenlaw.stats.neighbours import CALLS as CALLS_COMPARED
 from tokenlaw.stats.neighbours import compare_calls
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.protocol import ProtocolError
 from tokenlaw.stats.scenario import Scenario, Tables
 from tokenlaw.stats.search import search
-from tokenlaw.stats.small_checks import BOUNDARY_FACTOR, ROWS_OF_CHECKS, boundary, replay, row_seeds
+from tokenlaw.stats.small_checks import BOUNDARY_FACTOR, boundary, replay, row_seeds
 from tokenlaw.stats.tree_trial import TREE_NAMES, TreeTrial
 from tokenlaw.stats.trial import Trial, affordable_mean, largest_rows, stages
 from tokenlaw.stats.trial_closing import TRIAL_CHECKS, close, close_search, close_tree, close_wide, compared
@@ -29,20 +28,14 @@ from tokenlaw.stats.verifier_checks import (
     REPLAY,
     ROW_SEEDS,
     SEARCHED,
-    SMALL_CHECKS,
     TOGETHER,
     TREES,
 )
+from tokenlaw.stats.verifier_shares import SMALL_PART, shared_rows, small_rows
 from tokenlaw.stats.wide_trial import WideTrial
-
-TREE_SHARE = 0.08
-"""Part of the budget for trees, where the implementation takes them."""
 
 WIDE_ROWS = 1024
 """Rows of a call with a wide vocabulary, which share their memory."""
-
-SEARCH_SHARE = 0.03
-"""Part of the budget for the search; what it finds is made smaller with what others left of the budget."""
 
 SEARCH_ROWS, MOST_EXAMPLES = 1_500, 600
 """Rows of an example of the search, or more where there would be too many examples."""
@@ -50,22 +43,8 @@ SEARCH_ROWS, MOST_EXAMPLES = 1_500, 600
 UNGUIDED = 24
 """A search of more examples than this is guided by hypothesis in its second half."""
 
-SMALL_ROWS = 6_144
-"""Rows of the small checks, or an eighth of a small budget; two thirds are for the comparison of calls."""
-
-_SMALL = "small checks"
-
 TREE_ROWS = 2_048
 """Rows of a call with trees."""
-
-
-def small_rows(requests: int) -> tuple[int, int]:
-    """Rows of a small check, and of each of the calls that are compared, for so many requests in all.
-
-    >>> small_rows(SMALL_ROWS), small_rows(62)
-    ((256, 128), (2, 1))
-    """
-    return requests // 3 // ROWS_OF_CHECKS, requests * 2 // 3 // CALLS_COMPARED
 
 
 class VerifierRun:
@@ -101,9 +80,9 @@ class VerifierRun:
 
     def run(self, scenarios: list[Scenario]) -> None:
         """Everything that is asked; what crashes in one place, or breaks the protocol, stays there."""
-        parts = self._parts(scenarios)
+        parts = shared_rows(self._book, scenarios, self._budget)
         self._book.whole = self._at(WHOLE_RUN, self._budget)
-        self.small(scenarios[0], int(parts.pop(_SMALL)))
+        self.small(scenarios[0], int(parts[SMALL_PART]))
         for scenario in scenarios:
             if scenario.name in parts:
                 self.scenario(scenario, int(parts[scenario.name]))
@@ -113,29 +92,6 @@ class VerifierRun:
         if SEARCH_NAME in parts:
             self.search(int(parts[SEARCH_NAME]), own_drafter=any(one.own_drafter for one in scenarios))
         self.end()
-
-    def _parts(self, scenarios: list[Scenario]) -> dict[str, float]:
-        """Rows for everything that some check is asked of; shares of what isn't asked go to the rest."""
-        asked = any(map(self._book.asks, SMALL_CHECKS))
-        small = float(min(SMALL_ROWS, self._budget // 8)) if asked else 0.0
-        shares = {
-            scenario.name: scenario.share
-            for scenario in scenarios
-            if any(map(self._book.asks, self._checks_of(scenario)))
-        }
-        total = sum(shares.values()) or 1.0
-        others = {name: TREE_SHARE / len(TREE_NAMES) for name in TREE_NAMES if self._book.asks(TREES)}
-        others |= {SEARCH_NAME: SEARCH_SHARE} if self._book.asks(SEARCHED) else {}
-        left = 1 - sum(others.values())
-        parts = others | {name: left * share / total for name, share in shares.items()}
-        # A search alone gets half: the rest makes small what it finds.
-        whole = max(sum(parts.values()), 2 * parts.get(SEARCH_NAME, 0.0))
-        return {_SMALL: small} | {name: (self._budget - small) * part / whole for name, part in parts.items()}
-
-    @staticmethod
-    def _checks_of(scenario: Scenario) -> tuple[str, ...]:
-        """Checks for which a scenario is run."""
-        return wide_checks(scenario) if scenario.wide else (*TRIAL_CHECKS, PROTOCOL)
 
     def end(self) -> None:
         """Count the rows."""
@@ -165,10 +121,7 @@ class VerifierRun:
 
     def _at(self, scenario: str, requests: int, looks: int = 0) -> Place:
         """Where something is seen from now on."""
-        settings = self._settings
-        return Place(
-            scenario, requests, self._seed, self._claims, settings.tolerance, settings.alpha, looks=looks
-        )
+        return Place.under(self._settings, scenario, requests, self._seed, self._claims, looks=looks)
 
     def _guarded(self, work: Callable[[], None], checks: tuple[str, ...]) -> None:
         """Do work on which these checks depend; what the implementation breaks stays there."""
@@ -247,8 +200,6 @@ class VerifierRun:
         close(trial, self._book, self._place, stopped=stopped)
 
     def _wide(self, scenario: Scenario) -> None:
-        if not any(map(self._book.asks, wide_checks(scenario))):
-            return
         device, requests = self._settings.device, self._place.requests
         trial = WideTrial(self.verifier, scenario, claims=self._claims, seed=self._seed, device=device)
         trial.run(affordable_mean(requests), self.verifier.at_most(WIDE_ROWS), self._alive, requests)

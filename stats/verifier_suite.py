@@ -30,7 +30,6 @@ from tokenlaw.stats.verifier_checks import (
     PROTOCOL,
     PROVED,
     ROWS,
-    SMALL_CHECKS,
     TOGETHER,
     TOLERANT,
     TREES,
@@ -134,11 +133,11 @@ class VerifierSuite:
 
 
 def _checks_at(place: Place) -> frozenset[str]:
-    """What is asked at a place: its check, and what decides about that; everything where it has none."""
-    if not place.check:
-        return frozenset(BY_ID)
-    small = SMALL_CHECKS if place.check == PROTOCOL and not place.looks else ()
-    return frozenset({place.check, *place.asked, *small})
+    """What is asked at a place: its check, and what decides about that; everything where it has none.
+
+    Whatever is asked, the protocol may be broken by it: so everything is asked for this check as well.
+    """
+    return frozenset({place.check, *place.asked} if place.check not in ("", PROTOCOL) else BY_ID)
 
 
 def _require_askable(asked: "_Asked", place: Place, name: str) -> None:

@@ -1,12 +1,12 @@
 """What running a trace says: violations, muting, crashes, read-backs, messages."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import pytest
 
 from tokenlaw.impl.faults.kv_copies import LosesCopies
-from tokenlaw.impl.faults.kv_innocents import BlockForTheNextToken
+from tokenlaw.impl.faults.kv_innocents import BlockForTheNextToken, ForgetsEverything
 from tokenlaw.impl.faults.kv_pool import FreeForgetsTail
 from tokenlaw.impl.faults.kv_sharing import ForkWithoutReferences, ReversesNeighbour
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
@@ -23,7 +23,7 @@ from tokenlaw.properties.trace import (
     Operation,
     Trace,
 )
-from tokenlaw.spec.contracts import BLOCK_MANAGER, BlockCopy, CacheConfig
+from tokenlaw.spec.contracts import BLOCK_MANAGER, BlockCopy, CacheConfig, OutOfBlocks
 
 ALL = REFERENCE.capabilities[BLOCK_MANAGER]
 
@@ -53,6 +53,47 @@ def test_a_block_that_is_taken_ahead_in_a_step_may_lose_its_key() -> None:
     outcome = run_trace(BlockForTheNextToken, Trace(operations, config), ALL)
     assert (outcome.violations, outcome.crash) == ([], None)
     assert outcome.exercised["eviction"] == 1
+
+
+FORGOTTEN = Trace(
+    (New((0,) * 9, "b"), New((0,) * 5), LateWrite(0, (0,) * 4, (0,))),
+    CacheConfig(num_blocks=5, block_size=4, window=3),
+)
+"""The append of the step in flight takes a cached block, then the new prompt is refused."""
+
+
+def test_keys_that_the_first_call_of_an_operation_dropped_are_not_held_against_a_refused_one() -> None:
+    outcome = run_trace(ForgetsEverything, FORGOTTEN, ALL)
+    assert (outcome.violations, outcome.crash) == ([], None)
+    assert (outcome.exercised["late write"], outcome.exercised["out of blocks"]) == (1, 1)
+    assert outcome.exercised["eviction"] == 1
+
+
+def test_a_refused_call_of_a_step_in_flight_must_keep_keys_and_free_blocks() -> None:
+    class Forgets(PagedBlockManager):
+        def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+            try:
+                return super().allocate(tokens, namespace)
+            except OutOfBlocks:
+                self.reset_cache()
+                raise
+
+    class Leaks(PagedBlockManager):
+        lost = 0
+
+        def allocate(self, tokens: Sequence[int], namespace: Hashable = "") -> int:
+            try:
+                return super().allocate(tokens, namespace)
+            except OutOfBlocks:
+                self.lost = 1
+                raise
+
+        def num_free_blocks(self) -> int:
+            return super().num_free_blocks() + self.lost
+
+    for manager in (Forgets, Leaks):
+        violations = run_trace(manager, FORGOTTEN, ALL).violations
+        assert {(one.check, one.operation) for one in violations} >= {("kv/atomic", 2)}, manager
 
 
 def test_message_names_tokens_and_writers() -> None:

@@ -24,7 +24,7 @@ GENERATOR = np.random.default_rng(5)
 class Unbound:
     """Stands for something that isn't there yet, as proxies of web frameworks do."""
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # proxies have a read-only class
     def __class__(self) -> type:
         raise RuntimeError("nothing is bound")
 

@@ -2,7 +2,7 @@
 
 import itertools
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +21,7 @@ from tokenlaw.stats.enumeration.exact_law import exact_law, exact_laws
 from tokenlaw.stats.enumeration.law import Raised, total_variation
 from tokenlaw.stats.enumeration.sources.python_random import PythonRandom
 from tokenlaw.stats.enumeration.states import same_state
-from tokenlaw.stats.enumeration.tape import Tape
+from tokenlaw.stats.enumeration.tape import Source, Tape
 
 few = settings(max_examples=30)
 HALF = Fraction(1, 2)
@@ -147,18 +147,18 @@ def test_a_path_without_end_is_unexplored(monkeypatch: pytest.MonkeyPatch) -> No
     assert law.bounds(0) == (HALF, HALF + law.unexplored)
 
 
-def rows_of_dice(tape: Tape) -> Iterator[Any]:
-    """A source without functions: the program below asks the tape itself."""
-    rows_of_dice.tape = tape  # type: ignore[attr-defined]
-    yield from ()
-
-
 def test_rows_follow_paths_of_their_own() -> None:
-    def program() -> list[int]:
-        tape: Tape = rows_of_dice.tape  # type: ignore[attr-defined]
-        return [tape.choose([Fraction(1, 6)] * 6, Draw("dice"), row) for row in range(tape.rows)]
+    tapes: list[Tape] = []
 
-    law = exact_laws(program, 4, sources=rows_of_dice)
+    def no_sources(tape: Tape) -> list[Source]:
+        tapes.append(tape)
+        return []
+
+    def program() -> list[int]:
+        """Asks the tape itself."""
+        return [tapes[0].choose([Fraction(1, 6)] * 6, Draw("dice"), row) for row in range(4)]
+
+    law = exact_laws(program, 4, sources=no_sources)
     assert law.probabilities == dict.fromkeys(range(6), Fraction(1, 6))
     assert law.paths == 6
 

@@ -28,7 +28,8 @@ def by_hand(weights: list[Weight]) -> Callable[[Tape], list[Any]]:
 
         def __enter__(self) -> None:
             self.real = random.random
-            random.random = lambda: self.tape.choose(weights, Draw("by hand"))  # type: ignore[assignment]
+            module: Any = random
+            module.random = lambda: self.tape.choose(weights, Draw("by hand"))
 
         def __exit__(self, *exception: object) -> None:
             random.random = self.real
@@ -73,7 +74,7 @@ def _kept_number() -> Callable[[], Any]:
 
     def program() -> bool:
         kept.append(random.random())
-        return kept[0] < HALF  # type: ignore[no-any-return]
+        return bool(kept[0] < HALF)
 
     return program
 

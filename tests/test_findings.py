@@ -2,34 +2,16 @@
 
 import math
 import re
-from typing import Any
 
 import pytest
-import torch
 
-from support.law_runs import small_scenario
-from tokenlaw.impl.speculative.chain import ChainVerifier
-from tokenlaw.spec.generation_contracts import VerifyBatch
+from support.law_runs import FirstToken, small_scenario
 from tokenlaw.stats.findings import gate_finding
 from tokenlaw.stats.measures import COMPLETED
 from tokenlaw.stats.scenarios import plain
 from tokenlaw.stats.trial import Trial
 
 ALPHA = 1e-10
-
-
-class FirstToken(ChainVerifier):
-    """So many rows begin with token 0 and end there."""
-
-    def __init__(self, share: float) -> None:
-        self.share = share
-
-    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
-        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
-        wrong = torch.rand(len(emitted), generator=torch.Generator().manual_seed(seed)) < self.share
-        emitted[wrong] = -1
-        emitted[wrong, 0] = 0
-        return emitted
 
 
 def told(share: float, stages: int, alpha: float | None = ALPHA) -> str:

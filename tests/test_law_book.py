@@ -1,21 +1,18 @@
 """Ledger and outcomes of a run: shares, verdicts, and what each of them says about its power."""
 
 import math
-import re
 from collections import Counter
 from typing import Any
 
 import pytest
 
-from tokenlaw.spec.suites import CounterexampleError, Settings
+from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.stats.law_book import GATES, SEARCH_NAME, LawBook, shown_once
 from tokenlaw.stats.law_outcome import LARGEST_LOG, LawOutcome, finite
 from tokenlaw.stats.ledger import Kind
 from tokenlaw.stats.measures import COMPLETED, DRAFTS, JOINT, SUPPORT
-from tokenlaw.stats.places import Place, place_of
-from tokenlaw.stats.planner import noncentrality
-from tokenlaw.stats.power import visible_tv
+from tokenlaw.stats.places import Place
 from tokenlaw.stats.scenarios import scenarios
 from tokenlaw.stats.tree_trial import TREE_NAMES
 from tokenlaw.stats.verifier_checks import (
@@ -209,20 +206,6 @@ def test_what_promises_nothing_is_no_pass(visible: list[float], needed: str) -> 
     assert (str(unmeasured.verdict), unmeasured.message) == ("holds", "")
 
 
-def test_what_is_visible_follows_the_planner() -> None:
-    needed = noncentrality(63, 1e-10, 1e-3)
-    for samples in (1_000.0, 100_000.0):
-        tv = visible_tv(samples, 64, 1e-10, factor=1.0)
-        assert tv == pytest.approx(math.sqrt(needed / (4 * samples)), rel=5e-3)
-        assert tv >= math.sqrt(needed / (4 * samples)) * (1 - 1e-9)
-        assert visible_tv(samples, 64, 1e-10) > tv
-    assert visible_tv(0.0, 4, 1e-10) == math.inf
-    few = visible_tv(3.0, 4, 1e-10)
-    assert few > 1
-    assert visible_tv(3.0 * few**2, 4, 1e-10) == pytest.approx(1)
-    assert visible_tv(1_000.0, 4, 1e-10) < visible_tv(1_000.0, 4, 1e-12) < visible_tv(1_000.0, 64, 1e-12)
-
-
 def test_reports_hold_finite_numbers() -> None:
     assert (finite(math.inf), finite(-math.inf), finite(2.5)) == (LARGEST_LOG, -LARGEST_LOG, 2.5)
     found = book(frozenset({JOINT}))
@@ -231,47 +214,6 @@ def test_reports_hold_finite_numbers() -> None:
     assert evidence.statistics is not None
     assert evidence.statistics["log_e"] == LARGEST_LOG
     assert evidence.statistics["ledger"][0]["kind"] == Kind.GATE
-
-
-def test_a_place_is_plain_data() -> None:
-    place = Place("filters", 7, 3, "exact", 0.5, 1e-3, JOINT, 1, {JOINT: 2.5})
-    assert place_of(place.to_data()) == place
-    assert place_of(PLACE.to_data()).check == ""
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"scenari0": 3, "extra": 1},
-            "unknown: extra, scenari0; a counterexample of a law has scenario, requests",
-        ),
-        ({"schema": "tokenlaw.law/2"}, "schema 'tokenlaw.law/2', expected 'tokenlaw.law/1'"),
-        ({"requests": -1}, "requests is -1; expected a number of rows"),
-        ({"seed": True}, "seed is True; expected a whole number"),
-        ({"claims": "all"}, "claims is 'all'; expected one of textbook, block, exact, approximate"),
-        ({"claims": ["exact"]}, "claims is ['exact']; expected one of textbook"),
-        ({"tolerance": 1.0}, "tolerance is 1.0; expected 0 or a number below 1"),
-        ({"alpha": 0}, "alpha is 0; expected a number between 0 and 1"),
-        ({"alpha": math.nan}, "alpha is nan"),
-        ({"check": None}, "check is None; expected the id of a check, or an empty text for all of them"),
-        ({"check": "law/none"}, "there is no check 'law/none'"),
-        ({"looks": 1.5}, "looks is 1.5; expected a number of stages"),
-        ({"asked": {"law/none": 0.0}}, "asked is {'law/none': 0.0}; expected check ids"),
-        ({"asked": [JOINT]}, "asked is ['law/joint']; expected check ids"),
-        ({"asked": {JOINT: math.inf}}, "each with the logarithm of an e-value"),
-    ],
-)
-def test_what_is_no_place_is_refused(change: dict[str, Any], message: str) -> None:
-    with pytest.raises(CounterexampleError, match=re.escape(message)):
-        place_of({**PLACE.to_data(), **change})
-
-
-def test_what_a_place_lacks_is_told() -> None:
-    data = PLACE.to_data()
-    del data["alpha"]
-    with pytest.raises(CounterexampleError, match="alpha is missing; expected a number between 0 and 1"):
-        place_of(data)
 
 
 def test_a_table_that_holds_says_how_far_off_it_can_be() -> None:

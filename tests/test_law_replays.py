@@ -10,7 +10,7 @@ from support.law_runs import audited, implementation
 from tokenlaw.counterexamples import in_words
 from tokenlaw.impl.speculative import ChainVerifier, TreeVerifier
 from tokenlaw.spec.announcing import listening
-from tokenlaw.spec.generation_contracts import VerifyBatch
+from tokenlaw.spec.generation_contracts import TreeBatch, VerifyBatch
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.stats.law_book import SEARCH_NAME
 from tokenlaw.stats.measures import COMPLETED
@@ -63,6 +63,37 @@ def test_trees_and_the_search_can_be_run_again_too() -> None:
     tree, found = places[TREE_NAMES[3]], places[SEARCH_NAME]
     assert set(replayed(TreeVerifier, tree)) >= {PROTOCOL, TREES}
     assert set(replayed(TreeVerifier, found)) >= {PROTOCOL, SEARCHED}
+
+
+class Wrong(TreeVerifier):
+    """Emits what is no token on this vocabulary, and in trees if the vocabulary is 0."""
+
+    def __init__(self, vocabulary: int) -> None:
+        self.vocabulary = vocabulary
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
+        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
+        return emitted + 10_000 * (batch.shape[2] == self.vocabulary)
+
+    def verify_tree(self, batch: TreeBatch, *, seed: int) -> Any:
+        return super().verify_tree(batch, seed=seed) + 10_000 * (self.vocabulary == 0)
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "check", "scenario"),
+    [(4096, WIDE, "wide vocabulary"), (0, TREES, TREE_NAMES[0]), (2, SEARCHED, SEARCH_NAME)],
+)
+def test_a_broken_protocol_is_run_again_alone_and_holds_once_it_is_mended(
+    vocabulary: int, check: str, scenario: str
+) -> None:
+    found = audited(lambda: Wrong(vocabulary), seed=1, budget=6_000, only=frozenset({PROTOCOL, check}))
+    place = found[PROTOCOL].counterexample
+    assert place is not None
+    assert place["scenario"] == scenario
+    (again,) = VerifierSuite().replay(implementation(lambda: Wrong(vocabulary)), place)
+    assert (again.verdict, again.message) == (Verdict.REFUTED, found[PROTOCOL].message.split("\n")[0])
+    (mended,) = VerifierSuite().replay(implementation(TreeVerifier), place)
+    assert mended.verdict is Verdict.HOLDS
 
 
 def test_a_place_in_words_leaves_out_what_says_nothing() -> None:

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from tokenlaw.stats.dependence import EqualNeighbours, equal_neighbours
+from tokenlaw.stats.planner import noncentrality
 from tokenlaw.stats.power import MISS, visible_copies, visible_mass, visible_tv
 
 
@@ -70,3 +71,17 @@ def test_impossible_outcomes_are_seen_as_promised(samples: float) -> None:
 
 def test_a_threshold_beyond_the_smallest_double_is_no_error() -> None:
     assert visible_tv(1_000.0, 5, 0.0) == visible_tv(1_000.0, 5, 1e-300)
+
+
+def test_what_is_visible_follows_the_planner() -> None:
+    needed = noncentrality(63, 1e-10, 1e-3)
+    for samples in (1_000.0, 100_000.0):
+        tv = visible_tv(samples, 64, 1e-10, factor=1.0)
+        assert tv == pytest.approx(math.sqrt(needed / (4 * samples)), rel=5e-3)
+        assert tv >= math.sqrt(needed / (4 * samples)) * (1 - 1e-9)
+        assert visible_tv(samples, 64, 1e-10) > tv
+    assert visible_tv(0.0, 4, 1e-10) == math.inf
+    few = visible_tv(3.0, 4, 1e-10)
+    assert few > 1
+    assert visible_tv(3.0 * few**2, 4, 1e-10) == pytest.approx(1)
+    assert visible_tv(1_000.0, 4, 1e-10) < visible_tv(1_000.0, 4, 1e-12) < visible_tv(1_000.0, 64, 1e-12)

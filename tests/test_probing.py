@@ -19,6 +19,7 @@ from support.probed_verifiers import (
 from tokenlaw.impl.faults import INNOCENTS, VERIFIER_FAULTS, ChainVerifier
 from tokenlaw.impl.faults.verifier_step import Step
 from tokenlaw.impl.speculative import VERIFIERS
+from tokenlaw.impl.speculative.chain import ChainVerifier as Reference
 from tokenlaw.spec.capabilities import probe_capabilities
 from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.generation_contracts import APPROXIMATE
@@ -202,7 +203,7 @@ def test_without_noise_only_acceptance_is_probed() -> None:
     assert rows < 5_000
 
 
-class ExactOnly(VERIFIERS["chain"]):  # type: ignore[misc]
+class ExactOnly(Reference):
     """Claims less than it has."""
 
     claims = "exact"

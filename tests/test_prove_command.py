@@ -175,6 +175,10 @@ def test_bad_use_says_what_is_wrong(target: str, spec: str | None, message: str)
     ("arguments", "message"),
     [
         (["programs.py::right", "--max-paths", "0"], "Invalid value for '--max-paths'"),
+        (["programs.py::right", "--seconds", "-1"], "Invalid value for '--seconds'"),
+        (["programs.py::right", "--tolerance", "-1e-9"], "Invalid value for '--tolerance'"),
+        (["programs.py::right", "--timeout", "0.09"], "Invalid value for '--timeout'"),
+        (["programs.py::right", "--timeout", "86401"], "Invalid value for '--timeout'"),
         (["programs.py::right", "--json", "."], "--json .: is a folder"),
     ],
 )

@@ -9,7 +9,8 @@ import pytest
 
 import tokenlaw
 from support.sampled_programs import DRAFT, bonus_step, chain_step, draw, target_law, target_only
-from tokenlaw.prove_programs import Bounds, Named, prove_program
+from tokenlaw.prove_enumeration import Bounds, Named
+from tokenlaw.prove_programs import prove_program
 from tokenlaw.spec.verdicts import PROVED, Evidence, Verdict
 
 HALF = Fraction(1, 2)

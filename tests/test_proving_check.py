@@ -1,5 +1,6 @@
 """The check ``law/proved``: what can't be decided isn't judged, what is refuted is replayed."""
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
+import tokenlaw
 from support.law_runs import audited, implementation
 from support.proofs import CALLS, LOOKED_UP, ONE, Make, case, request, whole
+from tokenlaw import terminal
 from tokenlaw.impl.faults import VERIFIER_FAULTS, ChainVerifier
 from tokenlaw.impl.speculative.chain import ChainVerifier as Reference
 from tokenlaw.spec.generation_contracts import NO_TOKEN, TEXTBOOK, VerifyBatch
@@ -17,7 +20,7 @@ from tokenlaw.spec.suites import CounterexampleError
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.proving_cases import chain_cases, tree_cases
-from tokenlaw.stats.proving_laws import COMPLETED, JOINT, compared, completed, independent
+from tokenlaw.stats.proving_laws import COMPLETED, JOINT, compared, completed
 from tokenlaw.stats.scenario import Tables
 from tokenlaw.stats.trial import kind_laws
 from tokenlaw.stats.verifier_checks import PROVED
@@ -176,7 +179,16 @@ def test_rows_are_completed_one_by_one() -> None:
     laws = kind_laws(Tables.of(asked.scenario))
     single = [completed({((0,),): 1.0}, [one]) for one in laws]
     together = completed({((0,), (0,)): 1.0}, laws)
-    parts = [{rows[0]: weight for rows, weight in law.items()} for law in single]
-    assert together == pytest.approx(independent(parts))  # type: ignore[arg-type]
+    pairs = product(*(law.items() for law in single))
+    assert together == pytest.approx(
+        {(*one, *other): first * second for (one, first), (other, second) in pairs}
+    )
     assert {len(rows[0]) for rows in together} == {2}
     assert {len(rows[1]) for rows in together} == {1}
+
+
+def test_what_the_budget_is_too_small_for_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
+    report = tokenlaw.check_verifier(Reference, budget=20_000, only="law/pro*", raises=False)
+    terminal.show(report, {})
+    reason = "no small situation could be finished within the budget; its laws are sampled instead"
+    assert f"not supported: {PROVED}: {reason}" in capsys.readouterr().out.splitlines()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from support.law_runs import Counting, audited, implementation, tally_of, verdicts
+from support.law_runs import Counting, FirstToken, audited, implementation, tally_of, verdicts
 from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.impl.speculative.top_k_tree import TopKTreeVerifier
 from tokenlaw.spec.generation_contracts import VerifyBatch
@@ -63,20 +63,6 @@ def test_a_tolerance_with_too_few_rows_is_no_pass() -> None:
     assert few[JOINT].message.endswith("promise to refute nothing (alpha 5e-10); more would be needed.")
     assert set(tally_of(many)) == {"holds"}
     assert many[JOINT].message == ""
-
-
-class FirstToken(ChainVerifier):
-    """A row in so many begins with token 0 and ends there."""
-
-    def __init__(self, share: float) -> None:
-        self.share = share
-
-    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
-        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
-        wrong = torch.rand(len(emitted), generator=torch.Generator().manual_seed(seed)) < self.share
-        emitted[wrong] = -1
-        emitted[wrong, 0] = 0
-        return emitted
 
 
 def test_a_counterexample_gives_the_same_verdict_with_the_same_counts() -> None:

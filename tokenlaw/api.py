@@ -12,9 +12,6 @@ from typing import Any
 from tokenlaw.earlier import Earlier, earlier_of, read_earlier
 from tokenlaw.errors import BadUse
 from tokenlaw.in_process import check_here
-from tokenlaw.prove_command import MAX_PATHS
-from tokenlaw.prove_here import prove_here
-from tokenlaw.prove_programs import Bounds
 from tokenlaw.report import Report
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER
 from tokenlaw.spec.suites import Settings
@@ -159,7 +156,7 @@ def check_verifier(
     ...     return torch.full((batch.shape[0], batch.shape[1] + 1), 0)  # always token 0
     >>> tokenlaw.check_verifier(verify)  # doctest: +SKIP
     Traceback (most recent call last):
-    tokenlaw.api.Refuted: ...
+    tokenlaw.in_process.Refuted: ...
     """
     __tracebackhide__ = True
     factory = verifier_factory(verifier) or verifier
@@ -181,53 +178,6 @@ def check_verifier(
         only=only,
         raises=raises,
     )
-
-
-def prove(
-    program: Callable[[], Any],
-    *,
-    spec: Callable[..., Any],
-    max_paths: int = MAX_PATHS,
-    seconds: float | None = None,
-    tolerance: float | None = None,
-    raises: bool = True,
-) -> Report:
-    """Prove in this process that a program has the law of its spec: every path of its random numbers is run.
-
-    Parameters
-    ----------
-    program : called once for each path, without arguments. It draws from ``random``, ``numpy.random`` or
-        torch, and keeps nothing between calls.
-    spec : a function of the tuple of tokens so far that returns the law of the next token (a list, an array,
-        a tensor, a dictionary; None where the text has ended): what the program emits, completed by
-        target-only decoding, must have the target-only law. Or another program: both laws must be equal.
-    max_paths, seconds : a law is left unfinished there, and only what is certain by then is said.
-    tolerance : total variation up to which laws count as equal; without it 0 if all probabilities are
-        fractions, else 1e-6.
-    raises : if false, the report is returned whatever it says.
-
-    Raises
-    ------
-    Refuted
-        The law is another one.
-    Inconclusive
-        The law isn't known well enough, or can't be enumerated.
-    BadUse
-        Program or spec need other arguments, or the spec returns no law.
-
-    Examples
-    --------
-    >>> import random
-    >>> from fractions import Fraction
-    >>> import tokenlaw
-    >>> def toss():
-    ...     return [int(random.random() < Fraction(1, 3))]
-    >>> tokenlaw.prove(toss, spec=lambda tokens: [Fraction(2, 3), Fraction(1, 3)]).verdict
-    <Verdict.HOLDS: 'holds'>
-    """
-    __tracebackhide__ = True
-    bounds = Bounds(max_paths, seconds, tolerance)
-    return prove_here(program, spec, bounds, raises=raises)
 
 
 def _earlier(continued: Report | Path | str) -> Earlier:

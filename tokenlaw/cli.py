@@ -12,7 +12,6 @@ import signal
 import sys
 import tempfile
 import traceback
-from contextlib import redirect_stdout
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -24,7 +23,7 @@ from tokenlaw.cli_faults import faults
 from tokenlaw.cli_prove import prove
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
-from tokenlaw.options import STDOUT, ClaimName, Device, ProfileName, Target, as_stream
+from tokenlaw.options import ClaimName, Device, ProfileName, Target, report_file
 from tokenlaw.text import one_line, without_middle
 
 BAD_USE, TOOL_FAULT, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
@@ -81,16 +80,12 @@ def audit(
     from tokenlaw.junit import to_xml
     from tokenlaw.runner import audit as run_audit
     from tokenlaw.spec.suites import Settings
-    from tokenlaw.writing import formatted, require_writable, write_to
+    from tokenlaw.writing import formatted, write_to
 
-    json, junit = as_stream(json), as_stream(junit)
-    if STDOUT in (json, junit):  # which then carries the report alone
-        context.with_resource(redirect_stdout(sys.stderr))
+    json, junit = report_file(context, json), report_file(context, junit, "--junit")
     if json is not None and junit is not None and json.resolve() == junit.resolve():
         raise BadUse(f"--json and --junit both name {json}; name two files")
     for option, path in (("--json", json), ("--junit", junit)):
-        if path is not None:
-            require_writable(path, option)
         if path is not None and counterexamples.resolve().is_relative_to(path.resolve()):
             raise BadUse(
                 f"{option} {path}: a folder of that name is needed for --counterexamples; name another file"
@@ -159,13 +154,9 @@ def plan(
     json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file, or -.")] = None,
 ) -> int:
     """Say how many samples of a law see a deviation, and how long they take here."""
-    from tokenlaw.writing import formatted, require_writable, write_to
+    from tokenlaw.writing import formatted, write_to
 
-    json = as_stream(json)
-    if json == STDOUT:
-        context.with_resource(redirect_stdout(sys.stderr))
-    if json is not None:
-        require_writable(json, "--json")
+    json = report_file(context, json)
     from tokenlaw.planning import in_lines, planned
 
     data = planned(tv, vocab, tokens, alpha=alpha, beta=beta)

@@ -5,8 +5,6 @@
 import fnmatch
 import os
 import shlex
-import sys
-from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -15,7 +13,7 @@ import typer
 
 from tokenlaw import __version__
 from tokenlaw.errors import BadUse
-from tokenlaw.options import STDOUT, ProfileName, as_stream
+from tokenlaw.options import STDOUT, ProfileName, report_file
 
 
 class Family(StrEnum):
@@ -43,13 +41,9 @@ def faults(
     from tokenlaw.faults import Row, audit_all
     from tokenlaw.faults_report import lines, to_data
     from tokenlaw.impl.faults.targets import SUSPECTS
-    from tokenlaw.writing import formatted, require_writable, write_to
+    from tokenlaw.writing import formatted, write_to
 
-    json = as_stream(json)
-    if json == STDOUT:
-        context.with_resource(redirect_stdout(sys.stderr))
-    if json is not None:
-        require_writable(json, "--json")
+    json = report_file(context, json)
     of_family = [one for one in SUSPECTS.values() if not family or one.family in family]
     suspects = [one for one in of_family if fnmatch.fnmatchcase(one.name, only)]
     if not suspects:
@@ -61,12 +55,9 @@ def faults(
     def keep(row: Row) -> None:
         rows.append(row)
         if json is not None and (json != STDOUT or len(rows) == len(suspects)):
-            order = sorted(rows, key=suspects_order)
+            order = sorted(rows, key=lambda one: suspects.index(one.suspect))
             data = to_data(order, of=len(suspects), profile=profile, seed=seed, command=command)
             write_to(json, "--json", formatted(data))
-
-    def suspects_order(row: Row) -> int:
-        return suspects.index(row.suspect)
 
     print(f"tokenlaw {__version__}: {len(suspects)} faults and innocents, profile {profile}, seed {seed}")
     with terminal.progress() as progress:

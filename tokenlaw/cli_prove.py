@@ -2,15 +2,13 @@
 
 # ruff: noqa: PLC0415 - the command line starts quickly
 
-import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tokenlaw import __version__
-from tokenlaw.options import STDOUT, as_stream
+from tokenlaw.options import report_file
 from tokenlaw.prove_command import MAX_PATHS, SECONDS
 from tokenlaw.text import one_line
 
@@ -42,13 +40,9 @@ def prove(
     """Prove, by running every path of its random numbers, that TARGET has the law of a spec."""
     from tokenlaw import terminal
     from tokenlaw.prove_runner import law_alone, prove_target
-    from tokenlaw.writing import formatted, require_writable, write_to
+    from tokenlaw.writing import formatted, write_to
 
-    json = as_stream(json)
-    if json == STDOUT:
-        context.with_resource(redirect_stdout(sys.stderr))
-    if json is not None:
-        require_writable(json, "--json")
+    json = report_file(context, json)
     against = "" if spec is None else f" against {one_line(spec)}"
     heading = f"tokenlaw {__version__}: proving {one_line(target)}{against}"
     with terminal.progress(share=True) as progress:

@@ -9,7 +9,7 @@ from typing import Any
 from tokenlaw.checks import REGISTRY
 from tokenlaw.conversation import Conversation
 from tokenlaw.impl.faults.targets import Suspect
-from tokenlaw.protocol import Limits, Request
+from tokenlaw.protocol import Request
 from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.text import one_line, without_middle
@@ -75,7 +75,6 @@ def audit_all(
     processes: int = 1,
     progress: Progress,
     found: Callable[[Row], Any] = lambda row: None,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
     registry: str = REGISTRY,
 ) -> list[Row]:
     """Audit each suspect in a child process of its own, several at a time.
@@ -87,7 +86,6 @@ def audit_all(
     processes : audits that run at one time.
     progress : called as ``progress(what, done, total)`` after each audit.
     found : called with each row as soon as there is one.
-    limits : when a child process is given up.
     registry : ``module:callable`` that returns the suites.
 
     Raises
@@ -110,7 +108,6 @@ def audit_all(
             profile=profile,
             seed=seed,
             contracts=(suspect.contract,),
-            limits=limits,
             registry=registry,
         )
         return _row(suspect, Conversation(listen).hold(request))

@@ -1,17 +1,32 @@
 """Options that several commands, or tests, know."""
 
+import sys
+from contextlib import redirect_stdout
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tokenlaw.writing import require_writable
+
 STDOUT = Path("/dev/stdout")
 
 
-def as_stream(path: Path | None) -> Path | None:
-    """Standard output for ``-``; reports that go there have it to themselves."""
-    return STDOUT if path == Path("-") else path
+def report_file(context: typer.Context, path: Path | None, option: str = "--json") -> Path | None:
+    """Where a report goes, tried; ``-`` is standard output, which a report that goes there has to itself.
+
+    Raises
+    ------
+    BadUse
+        Nothing can be written there; the message names the option.
+    """
+    if path in (Path("-"), STDOUT):
+        context.with_resource(redirect_stdout(sys.stderr))
+        path = STDOUT
+    if path is not None:
+        require_writable(path, option)
+    return path
 
 
 class ProfileName(StrEnum):

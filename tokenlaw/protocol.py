@@ -40,8 +40,12 @@ class Limits(msgspec.Struct, frozen=True):
         return self.factor * profile + self.per_check * checks + self.slack
 
 
+LIMITS = Limits()
+"""Those that are kept unless others are given."""
+
+
 class ProofRequest(msgspec.Struct, frozen=True):
-    """What `tokenlaw.prove_programs` is asked about a program: its spec, and how far to go."""
+    """What `tokenlaw.prove_programs.prove_program` is asked about a program: its spec, and how far to go."""
 
     spec: str | None
     max_paths: int
@@ -72,7 +76,7 @@ class Request(msgspec.Struct, frozen=True):
     settings: Settings = DEFAULTS
     earlier: Earlier | None = None
     proof: ProofRequest | None = None
-    limits: Limits = Limits()
+    limits: Limits = LIMITS
     registry: str = REGISTRY
 
 

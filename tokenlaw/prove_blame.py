@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokenlaw.prove_shapes import Line, Shape, Shaped, line_of, outcome_of
-from tokenlaw.prove_spec import NextToken, Sequences, completed_weights, tokens_of
+from tokenlaw.prove_spec import Completion, Sequences, tokens_of
 from tokenlaw.prove_verdict import Comparison
 from tokenlaw.stats.enumeration.choices import Weight
-from tokenlaw.stats.enumeration.law import Law, Raised
+from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.enumeration.narrative import narrate
 
 _MOST_KINDS = 64
@@ -46,7 +46,7 @@ class Blame:
     last_token: float | None = None
 
 
-def blamed(law: Law, comparison: Comparison, next_token: NextToken | None) -> Blame | None:
+def blamed(law: Law, comparison: Comparison, completion: Completion | None) -> Blame | None:
     """The path that shows best why a law is wrong; None if nothing happens too often.
 
     What can't happen under the spec comes first, by its shortest path. Then, for a law of the next token, a
@@ -58,21 +58,21 @@ def blamed(law: Law, comparison: Comparison, next_token: NextToken | None) -> Bl
     ----------
     law : of the program, with `tokenlaw.prove_shapes.Shaped` outcomes.
     comparison : of the program with its spec, completed where the spec is a law of the next token.
-    next_token : that law.
+    completion : what did that; None where the spec is a program.
     """
     # Floats: which path is shown needs no exact arithmetic, which is slow.
-    excess = {each.outcome: float(each.excess) for each in comparison.differences()}
+    excess = {each.outcome: float(each.excess) for each in comparison.differences}
     worth = float(comparison.bounds[0]) * _WORTH_TELLING
-    impossible = {each.outcome for each in comparison.impossible() if each.program > worth}
-    strays = [shaped for shaped in law.probabilities if _compared(shaped, next_token) in impossible]
+    impossible = {each.outcome for each in comparison.impossible if each.program > worth}
+    strays = [shaped for shaped in law.probabilities if outcome_of(shaped) in impossible]
     if strays:
         return _blame(law, min(strays, key=lambda shaped: len(line_of(law.examples.get(shaped)))))
     worst = max(excess, key=excess.__getitem__, default=None)
     if worst is None or excess[worst] <= 0:
         return None
-    found = None if next_token is None else _last_tokens(law, excess, next_token)
-    if next_token is None or found is None:
-        often = max(law.probabilities, key=lambda shaped: _share(law, shaped, {worst}, next_token))
+    found = None if completion is None else _last_tokens(law, excess, completion)
+    if found is None:
+        often = max(law.probabilities, key=lambda shaped: _share(law, shaped, {worst}, completion))
         return _blame(law, often)
     above = {outcome for outcome in excess if excess[outcome] > 0}
     guilty = sorted(
@@ -83,7 +83,7 @@ def blamed(law: Law, comparison: Comparison, next_token: NextToken | None) -> Bl
     def telling(shaped: Any) -> tuple[bool, bool, float]:
         told = narrate(line_of(law.examples.get(shaped)), tokens_of(outcome_of(shaped)))
         has_comparisons = any("(" in words for words in told)
-        return reads_as_step(told), has_comparisons, _share(law, shaped, above, next_token)
+        return reads_as_step(told), has_comparisons, _share(law, shaped, above, completion)
 
     return _blame(law, max(guilty[-_MOST_READ:], key=telling), found.left if law.complete else None)
 
@@ -99,20 +99,12 @@ def _kind(shaped: Any) -> _Kind | None:
     return shaped.shape, len(tokens_of(shaped.outcome))
 
 
-def _compared(shaped: Any, next_token: NextToken | None) -> Hashable:
-    """What an outcome counts as in the comparison, as far as it isn't continued."""
-    outcome = outcome_of(shaped)
-    return outcome if next_token is None or isinstance(outcome, Raised) else tokens_of(outcome)
-
-
-def _share(law: Law, shaped: Any, outcomes: set[Hashable], next_token: NextToken | None) -> float:
+def _share(law: Law, shaped: Any, outcomes: set[Hashable], completion: Completion | None) -> float:
     """How much of the probability of these outcomes comes from here."""
-    weight = float(law.probabilities[shaped])
-    if next_token is None:
-        return weight if outcome_of(shaped) in outcomes else 0.0
-    longest = max((len(each) for each in outcomes if isinstance(each, tuple)), default=0)
-    wholes = completed_weights([(outcome_of(shaped), weight)], next_token, longest)
-    return math.fsum(share for whole, share in wholes.items() if whole in outcomes)
+    weight, outcome = float(law.probabilities[shaped]), outcome_of(shaped)
+    if completion is None:
+        return weight if outcome in outcomes else 0.0
+    return math.fsum(share for whole, share in completion([(outcome, weight)]).items() if whole in outcomes)
 
 
 def reads_as_step(told: Sequence[str]) -> bool:
@@ -128,7 +120,7 @@ class _LastTokens:
     left: float
 
 
-def _last_tokens(law: Law, excess: Mapping[Hashable, float], next_token: NextToken) -> _LastTokens | None:
+def _last_tokens(law: Law, excess: Mapping[Hashable, float], completion: Completion) -> _LastTokens | None:
     """The kinds of paths whose last token is at fault; None if leaving it out doesn't help."""
     kinds: dict[_Kind, list[tuple[Sequences, float]]] = {}
     for shaped, weight in law.probabilities.items():
@@ -137,7 +129,7 @@ def _last_tokens(law: Law, excess: Mapping[Hashable, float], next_token: NextTok
             kinds.setdefault(kind, []).append((tokens_of(outcome_of(shaped)), float(weight)))
     likely = sorted(kinds, key=lambda kind: math.fsum(weight for _, weight in kinds[kind]), reverse=True)
     most = min(_MOST_KINDS, math.isqrt(_MOST_SUMS // len(excess)) + 1)
-    changes = {kind: _cut(kinds[kind], excess, next_token) for kind in likely[:most]}
+    changes = {kind: _cut(kinds[kind], completion) for kind in likely[:most]}
     before = left = _above(excess)
     culprits: list[_Kind] = []
     while changes:
@@ -150,13 +142,10 @@ def _last_tokens(law: Law, excess: Mapping[Hashable, float], next_token: NextTok
     return _LastTokens(frozenset(culprits), left) if culprits else None
 
 
-def _cut(
-    outcomes: list[tuple[Sequences, float]], excess: Mapping[Hashable, float], next_token: NextToken
-) -> dict[Hashable, float]:
+def _cut(outcomes: list[tuple[Sequences, float]], completion: Completion) -> dict[Hashable, float]:
     """What changes if target-only decoding replaces the last token of these outcomes."""
-    longest = max(len(each) for each in excess if isinstance(each, tuple))
-    with_it = completed_weights(outcomes, next_token, longest)
-    without = completed_weights([(tokens[:-1], weight) for tokens, weight in outcomes], next_token, longest)
+    with_it = completion(outcomes)
+    without = completion((tokens[:-1], weight) for tokens, weight in outcomes)
     return {each: float(without.get(each, 0) - with_it.get(each, 0)) for each in {**with_it, **without}}
 
 

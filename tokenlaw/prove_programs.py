@@ -1,16 +1,17 @@
 """Proves, or refutes, that the law of a program is that of its spec: every path of both is run."""
 
 import time
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from traceback import walk_tb
 from typing import Any
 
 from tokenlaw.conversation import ignore
 from tokenlaw.prove_blame import blamed
-from tokenlaw.prove_command import MAX_PATHS, PROGRAM
-from tokenlaw.prove_shapes import line_of, outcome_of, retell, with_shapes
+from tokenlaw.prove_command import PROGRAM
+from tokenlaw.prove_enumeration import WHOLE, Bounds, Enumeration, Named
+from tokenlaw.prove_shapes import line_of, outcome_of, retell
 from tokenlaw.prove_signatures import is_next_token_law, require_program
-from tokenlaw.prove_spec import NextToken, completed
+from tokenlaw.prove_spec import MOST_TEXTS, Completion, NextToken, completion_of
 from tokenlaw.prove_text import (
     blame_text,
     effort,
@@ -19,48 +20,16 @@ from tokenlaw.prove_text import (
     laws_side_by_side,
     outcome_rows,
     path_in_words,
-    place_of,
     reached,
 )
 from tokenlaw.prove_verdict import Comparison
 from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import PROVED, Check, Evidence, Severity, Verdict
 from tokenlaw.stats.enumeration.errors import EnumerationError
-from tokenlaw.stats.enumeration.exact_law import exact_law
 from tokenlaw.stats.enumeration.law import Law, Raised
-from tokenlaw.stats.enumeration.sources import default_sources
-from tokenlaw.stats.enumeration.tape import Source, Tape
+from tokenlaw.stats.enumeration.tape import line_outside
 
 LAW = Check("program/law", "", "The outcome has the law of the spec.", PROGRAM, Severity.WRONG_LAW)
-
-WHOLE = 1_000_000
-"""Progress counts the explored probability in millionths."""
-
-_TELL_SECONDS = 0.1
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """How far programs are followed, and how close laws must be.
-
-    Attributes
-    ----------
-    max_paths : of each law that is enumerated.
-    seconds : of the enumeration of each law; None for no limit.
-    tolerance : total variation up to which laws count as equal; see `Comparison.allowed`.
-    """
-
-    max_paths: int = MAX_PATHS
-    seconds: float | None = None
-    tolerance: float | None = None
-
-
-@dataclass(frozen=True)
-class Named:
-    """A function, and what reports call it."""
-
-    function: Callable[..., Any]
-    name: str
 
 
 def prove_program(
@@ -89,42 +58,8 @@ def prove_program(
     return replace(found, seconds=time.perf_counter() - started)
 
 
-class _Enumeration:
-    """The law of a program with the shapes of its paths."""
-
-    def __init__(self, named: Named, bounds: Bounds, progress: Progress) -> None:
-        self._named, self._bounds, self._progress = named, bounds, progress
-        self._tape = Tape()
-        self._told = self._started = time.perf_counter()
-        self.program = with_shapes(named.function, lambda: self._tape)
-
-    def law(self) -> Law:
-        """Run every path, or as many as the bounds allow."""
-        bounds = self._bounds
-        return exact_law(
-            self.program,
-            max_paths=bounds.max_paths,
-            seconds=bounds.seconds,
-            progress=self._tell,
-            sources=self.sources,
-        )
-
-    def sources(self, tape: Tape) -> Iterable[Source]:
-        """Random numbers are decided by this tape from now on."""
-        self._tape = tape
-        return default_sources(tape)
-
-    def _tell(self, paths: int, explored: float) -> None:
-        now = time.perf_counter()
-        if now - self._told >= _TELL_SECONDS and paths > 1:
-            self._told = now
-            rate = paths / max(now - self._started, 1e-9)
-            what = f"{self._named.name}: paths {paths:,}, {rate:,.0f} a second"
-            self._progress(what, int(explored * WHOLE), WHOLE)
-
-
 def _alone(program: Named, bounds: Bounds, progress: Progress) -> Evidence:
-    enumeration = _Enumeration(program, bounds, progress)
+    enumeration = Enumeration(program, bounds, progress)
     law = enumeration.law().map(outcome_of)
     if _only_raises(law):
         return _fails(enumeration, law)
@@ -134,24 +69,39 @@ def _alone(program: Named, bounds: Bounds, progress: Progress) -> Evidence:
 
 
 def _against_next_token(program: Named, spec: Named, bounds: Bounds, progress: Progress) -> Evidence:
-    enumeration = _Enumeration(program, bounds, progress)
+    enumeration = Enumeration(program, bounds, progress)
     shaped = enumeration.law()
     what = f"{program.name}: compared with {spec.name}"
     next_token = NextToken(spec.function, spec.name, lambda: progress(what, WHOLE, WHOLE))
     law = shaped.map(outcome_of)
-    whole, target, length = completed(law, next_token)
-    tokens = "1 token" if length == 1 else f"{length} tokens"
-    claim = f"{program.name}, completed to {tokens}, has the target-only law of {spec.name}"
-    if not length and not _only_raises(law):
+    completion = completion_of(law, next_token)
+    longest, compared = completion.longest, completion.length
+    if not longest and not _only_raises(law):
         return _evidence(Verdict.UNKNOWN, law, f"{program.name} emits no token, so nothing was compared")
-    judged = _Judged(claim, enumeration, shaped, Comparison(whole, target), next_token, bounds.tolerance)
-    return judged.evidence({"tokens": length})
+    completed = replace(law, probabilities=completion(law.probabilities.items()), examples={})
+    comparison = Comparison(completed, completion.target(), whole=compared == longest)
+    claim = f"{program.name}, completed to {_tokens(longest)}, has the target-only law of {spec.name}"
+    judged = _Judged(claim, enumeration, shaped, comparison, completion, bounds.tolerance)
+    note = None if comparison.whole else _only_beginnings(longest, compared)
+    return judged.evidence({"tokens": longest, "tokens_compared": compared}, note)
+
+
+def _tokens(count: int) -> str:
+    return "1 token" if count == 1 else f"{count} tokens"
+
+
+def _only_beginnings(longest: int, compared: int) -> str:
+    """Why a law is known in part, and what helps."""
+    return (
+        f"only the first {_tokens(compared)} were compared: there are more than {MOST_TEXTS:,} texts of "
+        f"{_tokens(longest)}; let the program emit fewer tokens, or over a smaller vocabulary"
+    )
 
 
 def _against_program(program: Named, spec: Named, bounds: Bounds, progress: Progress) -> Evidence:
-    enumeration = _Enumeration(program, bounds, progress)
+    enumeration = Enumeration(program, bounds, progress)
     shaped = enumeration.law()
-    target = _Enumeration(spec, bounds, progress).law().map(outcome_of)
+    target = Enumeration(spec, bounds, progress).law().map(outcome_of)
     comparison = Comparison(shaped.map(outcome_of), target)
     claim = f"{program.name} has the law of {spec.name}"
     judged = _Judged(claim, enumeration, shaped, comparison, None, bounds.tolerance)
@@ -163,14 +113,17 @@ class _Judged:
     """A claim, and what the laws say about it."""
 
     claim: str
-    enumeration: _Enumeration
+    enumeration: Enumeration
     shaped: Law
     comparison: Comparison
-    next_token: NextToken | None
+    completion: Completion | None
     tolerance: float | None
 
-    def evidence(self, further: dict[str, Any]) -> Evidence:
-        """The verdict with everything behind it; ``further`` goes into the statistics."""
+    def evidence(self, further: dict[str, Any], note: str | None = None) -> Evidence:
+        """The verdict with everything behind it; ``further`` goes into the statistics.
+
+        A ``note`` says why part of the laws wasn't compared.
+        """
         law, allowed = self.comparison.program, self.comparison.allowed(self.tolerance)
         if _only_raises(law):
             return _fails(self.enumeration, self.shaped)
@@ -181,10 +134,12 @@ class _Judged:
             "tv_at_most": float(upper),
             "tolerance": allowed,
             "rational": self.comparison.rational,
-            "outcomes": outcome_rows(self.comparison.differences()),
+            "outcomes": outcome_rows(self.comparison.differences),
         }
         parts = [f"{_OPENINGS[verdict]}{self.claim}: {reached(self.comparison, allowed)} ({effort(law)})"]
-        if verdict is Verdict.UNKNOWN:
+        if note is not None:
+            parts.append(note)
+        elif verdict is Verdict.UNKNOWN:
             parts.append("run more paths (--max-paths, --seconds), or make the program smaller")
         if verdict is Verdict.REFUTED:
             path, told = self._fault(allowed)
@@ -195,11 +150,11 @@ class _Judged:
     def _fault(self, allowed: float) -> tuple[list[str], list[str]]:
         """The choices of the path to blame, and everything there is to say about it."""
         table = laws_side_by_side(self.comparison)
-        blame = blamed(self.shaped, self.comparison, self.next_token)
+        blame = blamed(self.shaped, self.comparison, self.completion)
         if blame is None:
             return [], ["", table]
         retell(self.enumeration.program, blame.line, self.enumeration.sources)
-        words = path_in_words(blame, as_tokens=self.next_token is not None)
+        words = path_in_words(blame, as_tokens=self.completion is not None)
         return words, ["", blame_text(blame, words, self.comparison, allowed), "", table]
 
 
@@ -215,11 +170,12 @@ def _evidence(verdict: Verdict, law: Law, message: str, statistics: dict[str, An
     return Evidence(LAW, verdict, {"paths": law.paths}, law.paths, message=message, statistics=data)
 
 
-def _fails(enumeration: _Enumeration, law: Law) -> Evidence:
+def _fails(enumeration: Enumeration, law: Law) -> Evidence:
     """Nothing but exceptions: more likely a mistake in the program than its law."""
     outcome, example = next(iter(law.examples.items()))
     error = retell(enumeration.program, line_of(example), enumeration.sources)
-    place = "" if error is None else f", {place_of(error)}"
+    frames = [] if error is None else [frame for frame, _ in walk_tb(error.__traceback__)][::-1]
+    place = f", {line_outside(frames)}" if frames else ""
     return _evidence(Verdict.UNKNOWN, law, f"the program {outcome}{place}; all of its paths fail")
 
 

@@ -31,7 +31,7 @@ def prove_target(
     target : ``module:function``, ``file.py::function`` or ``file.ipynb::function`` without arguments; without
         a spec also a verifier: the name of an adapter, or ``module:attribute``.
     spec : a function of the tokens so far, or without arguments, named in the same ways.
-    max_paths, seconds, tolerance : see `tokenlaw.prove_programs.Bounds`.
+    max_paths, seconds, tolerance : see `tokenlaw.prove_enumeration.Bounds`.
     timeout : seconds that a single path may take.
     progress : called as ``progress(what, done, total)``, with the explored probability in millionths.
     resolved : called once everything is loaded.

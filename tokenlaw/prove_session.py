@@ -9,8 +9,9 @@ import msgspec
 from tokenlaw.errors import BadUse
 from tokenlaw.protocol import ProofRequest, Request
 from tokenlaw.prove_command import PROGRAM
+from tokenlaw.prove_enumeration import Bounds, Named
 from tokenlaw.prove_loading import SEPARATOR, Loader
-from tokenlaw.prove_programs import LAW, Bounds, Named, prove_program
+from tokenlaw.prove_programs import LAW, prove_program
 from tokenlaw.prove_signatures import is_next_token_law, require_program
 from tokenlaw.session import Session, readable
 from tokenlaw.spec.announcing import Keeper, Listener

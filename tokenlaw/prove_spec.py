@@ -4,7 +4,8 @@ A speculative step emits one token or several. It is exact if, and only if, its 
 target-only decoding to one length, have the law of target-only decoding (`tokenlaw.spec.steps`).
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -12,8 +13,8 @@ from tokenlaw.errors import BadUse, described
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.law import Law, Raised, sum_of
 
-MOST_SEQUENCES = 300_000
-"""Sequences of tokens that a completed law may have."""
+MOST_TEXTS = 300_000
+"""Texts that are compared; with more of them only their beginnings are."""
 
 _ROUNDING = 1e-5
 """How far from one the sum of a law of the next token may be: float32 softmax rounds."""
@@ -60,15 +61,23 @@ class NextToken:
         """Whether a text can begin with these tokens."""
         return all(token in self(tokens[:position]) for position, token in enumerate(tokens))
 
-    def continued(self, tokens: Sequences, longest: int) -> Iterator[tuple[Sequences, Weight]]:
-        """All texts of ``longest`` tokens that begin so, or that end earlier, with their probabilities."""
+    def continued(
+        self, tokens: Sequences, longest: int, opened: Set[Sequences]
+    ) -> Iterator[tuple[Sequences, Weight]]:
+        """All texts of ``longest`` tokens that begin so, or that end earlier, with their probabilities.
+
+        Those that begin with tokens that aren't ``opened`` are one: these tokens, and ``...`` behind them.
+        """
         self._alive()
         law = self(tokens) if len(tokens) < longest else {}
         if not law:
             yield tokens, 1
-        for token, weight in law.items():
-            for whole, rest in self.continued((*tokens, token), longest):
-                yield whole, weight * rest
+        elif tokens not in opened:
+            yield (*tokens, ...), 1
+        else:
+            for token, weight in law.items():
+                for whole, rest in self.continued((*tokens, token), longest, opened):
+                    yield whole, weight * rest
 
     def _law(self, tokens: Sequences, found: Any) -> Mapping[Hashable, Weight]:
         """What the function returned, checked and without zeros; floats divided by their sum."""
@@ -98,17 +107,17 @@ def _pairs(where: str, found: Any) -> Iterator[tuple[Hashable, Any]]:
         )
 
 
-def _weight(where: str, token: Hashable, weight: Any) -> Weight:
+def _weight(where: str, token: Hashable, number: Any) -> Weight:
     """A probability as a number of Python's own; rational numbers stay what they are."""
-    if not isinstance(weight, Fraction | int):
-        try:
-            weight = float(weight)
-        except (TypeError, ValueError):
-            message = f"{where}: token {token!r} has the probability {weight!r}, which is no number"
-            raise BadUse(message) from None
+    weight: Weight
+    try:
+        weight = number if isinstance(number, Fraction | int) else float(number)
+    except (TypeError, ValueError):
+        message = f"{where}: token {token!r} has the probability {number!r}, which is no number"
+        raise BadUse(message) from None
     if not weight >= 0:  # written so that NaN is refused as well
         raise BadUse(f"{where}: token {token!r} has the probability {weight}")
-    return weight  # type: ignore[no-any-return]
+    return weight
 
 
 def tokens_of(outcome: Hashable) -> Sequences:
@@ -122,55 +131,66 @@ def tokens_of(outcome: Hashable) -> Sequences:
     return outcome[0] if len(outcome) == 1 and isinstance(outcome[0], tuple) else outcome
 
 
-def completed(law: Law, next_token: NextToken) -> tuple[Law, Law, int]:
-    """A law of emitted tokens completed to the longest length that occurs, the target-only law, that length.
+@dataclass(frozen=True)
+class Completion:
+    """What a program emits, continued by target-only decoding to one length.
 
-    What the target can't emit at all is left as it is.
+    Where no outcome goes on, all are continued alike: texts that differ only there needn't be told apart.
 
-    Raises
-    ------
-    BadUse
-        There are too many sequences of this length.
+    Attributes
+    ----------
+    next_token : the law of the next token.
+    longest : length of the completed texts, in tokens.
+    length : up to which they are told apart; less than ``longest`` where there are too many.
+    opened : tokens from which some outcome goes on, as far as this length.
     """
-    longest = max((len(tokens_of(found)) for found in law.probabilities if not _failed(found)), default=0)
-    whole = completed_weights(law.probabilities.items(), next_token, longest)
-    target: dict[Hashable, Weight] = {}
-    for tokens, weight in next_token.continued((), longest):
-        target[tokens] = weight
-        _limit(len(target), longest)
-    return Law(whole, law.unexplored, law.paths, law.seconds), Law(target), longest
+
+    next_token: NextToken
+    longest: int
+    length: int
+    opened: Set[Sequences]
+
+    def __call__(self, outcomes: Iterable[tuple[Hashable, Weight]]) -> dict[Hashable, Weight]:
+        """What outcomes with these probabilities become; what the target can't emit is left as it is.
+
+        >>> next_token = NextToken(lambda tokens: [0.5, 0.5], "spec")
+        >>> law = Law({(1,): 0.5, (0, 1): 0.5})
+        >>> completion_of(law, next_token)(law.probabilities.items())
+        {(1, Ellipsis): 0.5, (0, 1): 0.5}
+        """
+        parts: dict[Hashable, list[Weight]] = {}
+        for outcome, weight in outcomes:
+            for whole, share in self._wholes(outcome):
+                parts.setdefault(whole, []).append(weight * share)
+        return {whole: sum_of(weights) for whole, weights in parts.items()}
+
+    def target(self) -> Law:
+        """The law of target-only decoding."""
+        return Law(self([((), 1)]))
+
+    def _wholes(self, outcome: Hashable) -> Iterator[tuple[Hashable, Weight]]:
+        if isinstance(outcome, Raised) or not self.next_token.can_emit(tokens := tokens_of(outcome)):
+            yield outcome, 1
+        else:
+            yield from self.next_token.continued(tokens[: self.length], self.longest, self.opened)
 
 
-def completed_weights(
-    outcomes: Iterable[tuple[Hashable, Weight]], next_token: NextToken, longest: int
-) -> dict[Hashable, Weight]:
-    """What outcomes with these probabilities become when all are completed to one length.
+def completion_of(law: Law, next_token: NextToken) -> Completion:
+    """The completion of a law's outcomes to the longest of them.
 
-    >>> completed_weights([((1,), 0.5), ((0, 1), 0.5)], NextToken(lambda tokens: [0.5, 0.5], "spec"), 2)
-    {(1, 0): 0.25, (1, 1): 0.25, (0, 1): 0.5}
+    >>> law = Law({(1,): 0.5, (0, 1): 0.5})
+    >>> completion_of(law, NextToken(lambda tokens: [0.5, 0.5], "spec")).target().probabilities
+    {(0, 0): 0.25, (0, 1): 0.25, (1, Ellipsis): 0.5}
     """
-    parts: dict[Hashable, list[Weight]] = {}
-    for outcome, weight in outcomes:
-        for whole, share in _wholes(outcome, next_token, longest):
-            parts.setdefault(whole, []).append(weight * share)
-            _limit(len(parts), longest)
-    return {whole: sum_of(weights) for whole, weights in parts.items()}
-
-
-def _wholes(outcome: Hashable, next_token: NextToken, longest: int) -> Iterator[tuple[Hashable, Weight]]:
-    if _failed(outcome) or not next_token.can_emit(tokens := tokens_of(outcome)):
-        yield outcome, 1
-    else:
-        yield from next_token.continued(tokens, longest)
-
-
-def _failed(outcome: Hashable) -> bool:
-    return isinstance(outcome, Raised)
-
-
-def _limit(sequences: int, length: int) -> None:
-    if sequences > MOST_SEQUENCES:
-        raise BadUse(
-            f"there are more than {MOST_SEQUENCES:,} sequences of {length} tokens, the longest that the "
-            "program returned; let it emit fewer tokens, or over a smaller vocabulary"
-        )
+    emitted = [tokens_of(outcome) for outcome in law.probabilities if not isinstance(outcome, Raised)]
+    longest = max(map(len, emitted), default=0)
+    possible = [tokens for tokens in emitted if next_token.can_emit(tokens)]
+    opened: set[Sequences] = set()
+    texts = 1
+    for length in range(longest):
+        further = {tokens[:length] for tokens in possible if len(tokens) > length}
+        texts += sum(len(next_token(tokens)) - 1 for tokens in further)
+        if texts > MOST_TEXTS:
+            return Completion(next_token, longest, length, opened)
+        opened |= further
+    return Completion(next_token, longest, longest, opened)

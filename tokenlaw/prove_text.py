@@ -1,16 +1,12 @@
 """A proof in words: the bound that was reached, both laws side by side, and the path to blame."""
 
+# ruff: noqa: PLC0415 - few proofs need a table, and everybody who checks something imports this
+
 import io
-import traceback
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import Any
-
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from tokenlaw.prove_blame import Blame, reads_as_step
 from tokenlaw.prove_spec import tokens_of
@@ -21,7 +17,7 @@ from tokenlaw.stats.enumeration.law import Law, Raised
 from tokenlaw.stats.enumeration.narrative import narrate
 from tokenlaw.text import one_line, without_middle
 
-SHOWN = 10
+_SHOWN = 10
 """Outcomes that are shown, those that differ most."""
 
 _LONGEST_OUTCOME = 60
@@ -29,10 +25,10 @@ _WIDTH = 110
 _SUMS = 1e-12
 
 
-def number(weight: Weight) -> str:
+def _number(weight: Weight) -> str:
     """A probability for people; rational ones with few digits as they are.
 
-    >>> number(Fraction(1, 3)), number(0.25), number(3e-8)
+    >>> _number(Fraction(1, 3)), _number(0.25), _number(3e-8)
     ('1/3', '0.25', '3e-08')
     """
     if isinstance(weight, Fraction) and weight.denominator < 100_000:
@@ -40,16 +36,18 @@ def number(weight: Weight) -> str:
     return f"{float(weight):.4g}"
 
 
-def outcome_text(outcome: Hashable) -> str:
+def _outcome_text(outcome: Hashable) -> str:
     """An outcome on one line; sequences of tokens as lists.
 
-    >>> outcome_text((0, 3)), outcome_text("heads")
-    ('[0, 3]', "'heads'")
+    >>> _outcome_text((0, 3)), _outcome_text((0, ...)), _outcome_text("heads")
+    ('[0, 3]', '[0, ...]', "'heads'")
     """
     if isinstance(outcome, tuple):
-        text = f"[{', '.join(map(outcome_text, outcome))}]"
+        text = f"[{', '.join(map(_outcome_text, outcome))}]"
+    elif outcome is ...:  # any further tokens
+        text = "..."
     else:
-        text = str(outcome) if hasattr(outcome, "message") else repr(outcome)
+        text = str(outcome) if isinstance(outcome, Raised) else repr(outcome)
     return without_middle(one_line(text), _LONGEST_OUTCOME)
 
 
@@ -69,11 +67,11 @@ def reached(comparison: Comparison, allowed: float) -> str:
         return "TV = 0 exactly, in rational numbers"
     tolerance = f", tolerance {allowed:g}" if allowed else ""
     if upper - lower > _SUMS:
-        return f"TV is between {number(lower)} and {number(upper)}{tolerance}"
+        return f"TV is between {_number(lower)} and {_number(upper)}{tolerance}"
     if comparison.verdict(allowed) is Verdict.HOLDS:
         # Rounded up: a bound must not be less than what was found.
         return f"TV <= {_rounded_up(upper)}{tolerance}"
-    return f"TV = {number(upper)}{tolerance}"
+    return f"TV = {_number(upper)}{tolerance}"
 
 
 def _rounded_up(weight: Weight) -> str:
@@ -95,51 +93,58 @@ def effort(law: Law) -> str:
     ('676 paths, 14 s', '1 path')
     """
     paths = "1 path" if law.paths == 1 else f"{law.paths:,} paths"
-    left = f", {number(law.unexplored)} of the probability unexplored" if law.unexplored else ""
+    left = f", {_number(law.unexplored)} of the probability unexplored" if law.unexplored else ""
     seconds = f", {law.seconds:,.0f} s" if law.seconds >= 1 else ""
     return f"{paths}{seconds}{left}"
 
 
 def laws_side_by_side(comparison: Comparison) -> str:
     """A table of the outcomes that differ most; of an unfinished law those that are too likely already."""
-    differences = comparison.differences()
+    differences = comparison.differences
     certain = comparison.program.complete and comparison.spec.complete
-    shown = [each for each in differences if (each.excess if certain else each.excess > 0)][:SHOWN]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column(f"outcome ({len(shown)} of {len(differences):,})")
-    for heading in ("program", "spec", "program - spec"):
-        table.add_column(heading, justify="right")
-    for each in shown:
-        excess = f"{'+' if each.excess > 0 else ''}{number(each.excess)}"
-        cells = (outcome_text(each.outcome), number(each.program), number(each.spec), excess)
-        table.add_row(*map(Text, cells))
-    return as_text(table)
+    shown = [each for each in differences if (each.excess if certain else each.excess > 0)][:_SHOWN]
+    heading = f"outcome ({len(shown)} of {len(differences):,})"
+    rows = [(each.outcome, _number(each.program), _number(each.spec), _signed(each.excess)) for each in shown]
+    return _table(heading, ("program", "spec", "program - spec"), rows)
+
+
+def _signed(excess: Weight) -> str:
+    return f"{'+' if excess > 0 else ''}{_number(excess)}"
 
 
 def law_alone(law: Law) -> str:
     """A table of the most likely outcomes of a law."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("outcome")
-    table.add_column("probability", justify="right")
-    for outcome, weight in _likeliest(law):
-        table.add_row(Text(outcome_text(outcome)), Text(number(weight)))
-    more = len(law.probabilities) - SHOWN
-    return as_text(table) + (f"\n... and {more:,} outcomes more" if more > 0 else "")
+    rows = [(outcome, _number(weight)) for outcome, weight in _likeliest(law)]
+    more = len(law.probabilities) - _SHOWN
+    return _table("outcome", ("probability",), rows) + (
+        f"\n... and {more:,} outcomes more" if more > 0 else ""
+    )
 
 
 def law_rows(law: Law) -> list[dict[str, Any]]:
     """The same as plain data."""
     return [
-        {"outcome": outcome_text(outcome), "program": float(weight)} for outcome, weight in _likeliest(law)
+        {"outcome": _outcome_text(outcome), "program": float(weight)} for outcome, weight in _likeliest(law)
     ]
 
 
 def _likeliest(law: Law) -> list[tuple[Hashable, Weight]]:
-    return sorted(law.probabilities.items(), key=lambda each: each[1], reverse=True)[:SHOWN]
+    return sorted(law.probabilities.items(), key=lambda each: each[1], reverse=True)[:_SHOWN]
 
 
-def as_text(table: Table) -> str:
-    """A table as plain lines."""
+def _table(heading: str, numbers: Sequence[str], rows: Iterable[tuple[Hashable, *tuple[str, ...]]]) -> str:
+    """Outcomes and their numbers under these headings, as plain lines."""
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column(heading)
+    for each in numbers:
+        table.add_column(each, justify="right")
+    for outcome, *cells in rows:
+        table.add_row(*map(Text, (_outcome_text(outcome), *cells)))
     stream = io.StringIO()
     Console(file=stream, width=_WIDTH, color_system=None, highlight=False).print(table)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines() if line.strip())
@@ -158,36 +163,27 @@ def _places(blame: Blame, words: Sequence[str]) -> list[str]:
     return [place for place in places if not any(place in told for told in words)]
 
 
-def place_of(error: BaseException) -> str:
-    """File, line number and text of where something was raised; empty if that isn't known."""
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return ""
-    last = frames[-1]
-    return f"{last.filename.rpartition('/')[2]}:{last.lineno} `{last.line}`"
-
-
 def blame_text(blame: Blame, words: Sequence[str], comparison: Comparison, allowed: float) -> str:
     """The path that shows the fault, numbered."""
-    lines = [f"a path that shows it (outcome {outcome_text(blame.outcome)}, {_chance(blame, comparison)}):"]
-    lines += [f"  {number}. {text}" for number, text in enumerate(words, start=1)]
+    lines = [f"a path that shows it (outcome {_outcome_text(blame.outcome)}, {_chance(blame, comparison)}):"]
+    lines += [f"  {step}. {text}" for step, text in enumerate(words, start=1)]
     lines += [f"  at {place}" for place in map(one_line, _places(blame, words))]
     if blame.last_token is not None:
-        left = float(blame.last_token)
-        without = "the law would be exact" if left <= max(allowed, _SUMS) else f"TV would be {number(left)}"
+        left = blame.last_token
+        without = "the law would be exact" if left <= max(allowed, _SUMS) else f"TV would be {_number(left)}"
         lines.append(f"without the last token of such paths {without}")
     return "\n".join(lines)
 
 
 def _chance(blame: Blame, comparison: Comparison) -> str:
     """How likely it is, and whether the spec has it at all."""
-    never = any(each.outcome == blame.outcome for each in comparison.impossible())
-    return f"probability {number(blame.probability)}" + ("; impossible under the spec" if never else "")
+    never = any(each.outcome == blame.outcome for each in comparison.impossible)
+    return f"probability {_number(blame.probability)}" + ("; impossible under the spec" if never else "")
 
 
 def outcome_rows(differences: Sequence[Difference]) -> list[dict[str, Any]]:
     """The rows of both laws as plain data."""
     return [
-        {"outcome": outcome_text(each.outcome), "program": float(each.program), "spec": float(each.spec)}
-        for each in differences[:SHOWN]
+        {"outcome": _outcome_text(each.outcome), "program": float(each.program), "spec": float(each.spec)}
+        for each in differences[:_SHOWN]
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.enumeration.choices import Weight
@@ -28,30 +29,38 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two laws of the same outcomes: that of the program, and that of its spec."""
+    """Two laws of the same outcomes: that of the program, and that of its spec.
+
+    Attributes
+    ----------
+    program, spec : the laws.
+    whole : false if they are those of the beginnings of outcomes: what follows may differ as well.
+    """
 
     program: Law
     spec: Law
+    whole: bool = True
 
-    @property
+    @cached_property
     def rational(self) -> bool:
         """Whether all probabilities are fractions, so that laws can be equal without rounding."""
         laws = (self.program, self.spec)
         weights = [weight for law in laws for weight in (*law.probabilities.values(), law.unexplored)]
         return all(isinstance(weight, Fraction | int) for weight in weights)
 
-    @property
+    @cached_property
     def bounds(self) -> tuple[Weight, Weight]:
-        """Between which values the total variation lies; they differ by what is unexplored.
+        """Between which values the total variation of whole outcomes lies; they differ by what isn't known.
 
         >>> Comparison(Law({0: 0.5, 1: 0.25}, 0.25), Law({0: 1.0})).bounds
         (0.25, 0.5)
         """
-        differences = self.differences()
+        differences = self.differences
         above = sum_of(max(found.excess, 0) for found in differences)
         below = sum_of(max(-found.excess, 0) for found in differences)
         program, spec = self.program.unexplored, self.spec.unexplored
-        return max(above - spec, below - program, 0), min(max(above + program, below + spec), 1)
+        most = max(above + program, below + spec) if self.whole else 1
+        return max(above - spec, below - program, 0), min(most, 1)
 
     def allowed(self, tolerance: float | None) -> float:
         """The total variation up to which the laws count as equal.
@@ -70,6 +79,7 @@ class Comparison:
             return Verdict.REFUTED
         return Verdict.HOLDS if upper <= allowed else Verdict.UNKNOWN
 
+    @cached_property
     def differences(self) -> list[Difference]:
         """Every outcome that one of them has, the largest difference first."""
         program, spec = self.program.probabilities, self.spec.probabilities
@@ -77,8 +87,9 @@ class Comparison:
         found = [Difference(outcome, program.get(outcome, 0), spec.get(outcome, 0)) for outcome in outcomes]
         return sorted(found, key=lambda each: abs(float(each.excess)), reverse=True)
 
+    @cached_property
     def impossible(self) -> list[Difference]:
         """Outcomes of the program that the spec never has, the most likely first."""
         if not self.spec.complete:
             return []
-        return [each for each in self.differences() if each.program > 0 and not each.spec]
+        return [each for each in self.differences if each.program > 0 and not each.spec]

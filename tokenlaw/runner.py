@@ -13,7 +13,7 @@ from tokenlaw.checks import REGISTRY
 from tokenlaw.conversation import Conversation, ignore, nothing
 from tokenlaw.earlier import Earlier
 from tokenlaw.errors import BadUse
-from tokenlaw.protocol import Described, Limits, Request
+from tokenlaw.protocol import LIMITS, Described, Limits, Request
 from tokenlaw.prove_command import proof_command
 from tokenlaw.report import Report, Target, audit_command, replay_command
 from tokenlaw.settings import require_in_range
@@ -31,7 +31,7 @@ def audit(
     earlier: Earlier | None = None,
     progress: Progress = ignore,
     resolved: Callable[[], Any] = nothing,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = LIMITS,
     registry: str = REGISTRY,
 ) -> Report:
     """Audit a target; its code runs in child processes only.
@@ -101,7 +101,7 @@ def replay(
     *,
     source: str = "counterexample",
     settings: Settings = DEFAULTS,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = LIMITS,
     registry: str = REGISTRY,
 ) -> Report:
     """Run one saved counterexample (plain JSON data from the file ``source``) on a target.

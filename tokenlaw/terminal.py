@@ -102,6 +102,8 @@ def show(report: Report, saved: Mapping[str, Saved]) -> None:
         _say(line)
     if lacking := report.lacking():
         _say(f"\nnot supported for lack of: {', '.join(lacking)} ({_HOW})")
+    for line in _left_out(report, lacking):
+        _say(line)
     _say(f"\n{report.summary()}", _STYLES[report.verdict])
     _say(f"repeat: {report.command}")
 
@@ -122,6 +124,16 @@ def _unclaimed(report: Report) -> list[str]:
     if others:
         watched.append(f"not claimed, not asked: {', '.join(others)}")
     return [("" if number else "\n") + one_line(line) for number, line in enumerate(watched)]
+
+
+def _left_out(report: Report, lacking: list[str]) -> list[str]:
+    """What isn't supported though nothing is lacking and it is claimed: a line for each reason."""
+    checks: dict[str, list[str]] = {}
+    for row in report.with_verdict(Verdict.NOT_SUPPORTED):
+        if row.message and row.check.needs.isdisjoint(lacking) and not row.message.startswith(UNCLAIMED):
+            checks.setdefault(row.message, []).append(row.check.id)
+    lines = [f"not supported: {', '.join(names)}: {message}" for message, names in checks.items()]
+    return [("" if number else "\n") + one_line(line) for number, line in enumerate(lines)]
 
 
 def _console() -> Console:

@@ -1,4 +1,4 @@
-"""What faulty attention kernels are made from: exact, row by row, every step a method."""
+"""What faulty attention kernels are made from: the reference with rows whose every step is a method."""
 
 import math
 
@@ -6,47 +6,34 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from tokenlaw.impl.paged.attention import Formula, GatherAttention
+
 Scores = Float[Tensor, "query_heads num_queries tokens"]
 State = tuple[Float[Tensor, "num_queries query_heads head_size"], Float[Tensor, "num_queries query_heads"]]
 
 
-class SteppedAttention:
-    """A `PagedAttention` with every optional capability, in float32."""
+class SteppedAttention(GatherAttention):
+    """The reference with rows of another make: in float32, from whole pages, summed in another order."""
 
-    def attend(
+    def _row(
         self,
-        query: Float[Tensor, "batch num_queries query_heads head_size"],
+        query: Float[Tensor, "num_queries query_heads head_size"],
         key_cache: Float[Tensor, "num_blocks block_size kv_heads head_size"],
         value_cache: Float[Tensor, "num_blocks block_size kv_heads head_size"],
-        block_tables: Int[Tensor, "batch max_blocks"],
-        lengths: Int[Tensor, " batch"],
-        scale: float,
-        *,
-        window: int | None = None,
-        softcap: float | None = None,
-        sinks: Float[Tensor, " query_heads"] | None = None,
-        alibi_slopes: Float[Tensor, " query_heads"] | None = None,
-        return_lse: bool = False,
-    ) -> Tensor | tuple[Tensor, Tensor]:
-        """Attention of each row's queries; arguments and results as for `PagedAttention`."""
-        states = []
-        for row, length in enumerate(self.lengths(lengths)):
-            keys = self.gather(key_cache, block_tables[row], length).float()
-            values = self.gather(value_cache, block_tables[row], length).float()
-            heads = self.kv_heads(query.shape[2], key_cache.shape[2])
-            scores = self.scores(query[row].float(), keys[:, heads], scale, softcap)
-            distance = self.distance(query.shape[1], length)
-            if alibi_slopes is not None:
-                scores = scores + self.alibi(alibi_slopes[:, None, None], distance)
-            scores = self.masked(scores, self.visible(distance, window), softcap)
-            states.append(self.combine(scores, values[:, heads], sinks))
-        output = torch.stack([state[0] for state in states]).to(query.dtype)
-        return (output, torch.stack([state[1] for state in states])) if return_lse else output
-
-    def lengths(self, lengths: Int[Tensor, " batch"]) -> list[int]:
-        """Tokens of each row; called once a call."""
-        found: list[int] = lengths.tolist()
-        return found
+        table: list[int],
+        length: int,
+        formula: Formula,
+    ) -> State:
+        scale, window, softcap, sinks, alibi_slopes = formula
+        pages = torch.tensor(table, dtype=torch.int64)
+        keys, values = (self.gather(cache, pages, length).float() for cache in (key_cache, value_cache))
+        heads = self.kv_heads(query.shape[1], key_cache.shape[2])
+        scores = self.scores(query.float(), keys[:, heads], scale, softcap)
+        distance = self.distance(query.shape[0], length)
+        if alibi_slopes is not None:
+            scores = scores + self.alibi(alibi_slopes[:, None, None], distance)
+        scores = self.masked(scores, self.visible(distance, window), softcap)
+        return self.combine(scores, values[:, heads], sinks)
 
     def gather(
         self,
@@ -55,7 +42,7 @@ class SteppedAttention:
         length: int,
     ) -> Float[Tensor, "tokens kv_heads head_size"]:
         """Keys or values of a row, in order."""
-        pages = cache[table[: -(-length // cache.shape[1])].long()]
+        pages = cache[table[: -(-length // cache.shape[1])]]
         return pages.reshape(-1, *cache.shape[2:])[:length]
 
     def kv_heads(self, query_heads: int, kv_heads: int) -> Int[Tensor, " query_heads"]:
@@ -121,11 +108,3 @@ class SteppedAttention:
     def reported(self, lse: Tensor) -> Tensor:
         """The log-sum-exp that the caller gets."""
         return lse
-
-    def merge(
-        self, outputs: Float[Tensor, "parts ... head_size"], lses: Float[Tensor, "parts ..."]
-    ) -> tuple[Float[Tensor, "... head_size"], Float[Tensor, "..."]]:
-        """Attention over all keys from that over disjoint parts of them."""
-        lse = torch.logsumexp(lses, 0)
-        weights = torch.exp(lses - lse.nan_to_num(neginf=0.0))
-        return (weights[..., None] * outputs.float()).sum(0).to(outputs.dtype), lse

@@ -21,7 +21,7 @@ class TailByProduct(SteppedAttention):
 
     def gather(self, cache: Tensor, table: Tensor, length: int) -> Tensor:
         """All slots of the row's pages."""
-        return cache[table[: -(-length // cache.shape[1])].long()].reshape(-1, *cache.shape[2:])
+        return cache[table[: -(-length // cache.shape[1])]].reshape(-1, *cache.shape[2:])
 
     def scores(self, query: Tensor, keys: Tensor, scale: float, softcap: float | None) -> Tensor:
         """Scores of all slots."""
@@ -92,10 +92,10 @@ class RightOnce(SteppedAttention):
         """Twice the scale from the second call on."""
         return super().scores(query, keys, scale if self.calls == 1 else 2 * scale, softcap)
 
-    def lengths(self, lengths: Tensor) -> list[int]:
+    def attend(self, *arguments: Any, **options: Any) -> Any:
         """Count the call."""
         self.calls += 1
-        return super().lengths(lengths)
+        return super().attend(*arguments, **options)
 
 
 class KeepsScale(SteppedAttention):
@@ -229,7 +229,7 @@ class ZeroesTail(SteppedAttention):
     def gather(self, cache: Tensor, table: Tensor, length: int) -> Tensor:
         """Clear, then gather."""
         if length % cache.shape[1]:
-            cache[table[length // cache.shape[1]].long(), length % cache.shape[1] :] = 0
+            cache[table[length // cache.shape[1]], length % cache.shape[1] :] = 0
         return super().gather(cache, table, length)
 
 

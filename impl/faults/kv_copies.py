@@ -1,11 +1,12 @@
 """Faults of copies: which are decided, in which order they are made, what they read."""
 
-from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
+from tokenlaw.impl.faults.kv_base import FaultyManager
+from tokenlaw.impl.paged.blocks import PhysicalBlocks
 from tokenlaw.impl.paged.copies import CopyQueue, Place
 from tokenlaw.spec.contracts import BlockCopy, CacheConfig
 
 
-class _EagerCopies(FaultyBlocks):
+class _EagerCopies(PhysicalBlocks):
     def extend(self, table: list[int], wanted: int, *, tail: int | None, purpose: str) -> None:
         copied = table[-1] if table and tail is None and self.is_shared(table[-1]) else None
         super().extend(table, wanted, tail=tail, purpose=purpose)
@@ -82,10 +83,6 @@ class _ForgetfulQueue(CopyQueue):
         self._pools[tier].hold(block)
 
 
-class _WithForgetfulQueue(FaultyBlocks):
-    queue = _ForgetfulQueue
-
-
 class CopiesFromWaitingBlocks(FaultyManager):
     """A copy out of a block that itself waits for its content reads that block, not the first source.
 
@@ -95,7 +92,7 @@ class CopiesFromWaitingBlocks(FaultyManager):
     Weakest check: kv/content.
     """
 
-    physical = _WithForgetfulQueue
+    queue = _ForgetfulQueue
 
 
 class _UnheldQueue(CopyQueue):
@@ -104,10 +101,6 @@ class _UnheldQueue(CopyQueue):
 
     def _unhold(self, place: Place) -> None:
         pass
-
-
-class _WithUnheldQueue(FaultyBlocks):
-    queue = _UnheldQueue
 
 
 class ReusesSourcesOfCopies(FaultyManager):
@@ -119,7 +112,7 @@ class ReusesSourcesOfCopies(FaultyManager):
     Weakest check: kv/copy-order.
     """
 
-    physical = _WithUnheldQueue
+    queue = _UnheldQueue
 
 
 BLOCK_COPY_FAULTS = (

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from tokenlaw.impl.faults.attention_base import SteppedAttention
 from tokenlaw.impl.faults.innocents import Innocent
-from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
+from tokenlaw.impl.faults.kv_base import FaultyManager, HeadsGoFirst
 from tokenlaw.impl.faults.store_base import FaultyLayer, FaultyStore
 from tokenlaw.impl.paged.attention import GatherAttention
+from tokenlaw.impl.paged.blocks import PhysicalBlocks
 from tokenlaw.impl.paged.layer import LayerSequence
 from tokenlaw.impl.paged.manager import PagedBlockManager
 from tokenlaw.impl.paged.pool import BlockPool
@@ -62,16 +63,10 @@ class DropsTheLastUnit(FaultyManager):
         return handle
 
 
-class _HeadsGoFirst(FaultyBlocks):
-    def release_all(self, blocks: Sequence[int]) -> None:
-        for block in blocks:
-            self.release(block)
-
-
 class EvictsHeadsFirst(FaultyManager):
     """Evicts the first block of a prefix before those that need it, and stops hits at the hole."""
 
-    physical = _HeadsGoFirst
+    physical = HeadsGoFirst
 
 
 class _NewestGoesFirst(BlockPool):
@@ -86,17 +81,13 @@ class _NewestGoesFirst(BlockPool):
         return super().take()
 
 
-class _WithNewestFirst(FaultyBlocks):
-    pool = _NewestGoesFirst
-
-
 class EvictsNewestFirst(FaultyManager):
     """Evicts what was used last."""
 
-    physical = _WithNewestFirst
+    pool = _NewestGoesFirst
 
 
-class _OneForgetsAll(FaultyBlocks):
+class _OneForgetsAll(PhysicalBlocks):
     def take(self, count: int) -> list[int]:
         if count > self.device.available() - sum(map(self.device.is_evictable, range(self.num_blocks))):
             self.reset_cache()
@@ -154,10 +145,10 @@ class SplitsByBatch(SteppedAttention):
 
     parts = 1
 
-    def lengths(self, lengths: Tensor) -> list[int]:
+    def attend(self, query: Tensor, *arguments: Any, **options: Any) -> Any:
         """Take down how many rows there are."""
-        self.parts = len(lengths)
-        return super().lengths(lengths)
+        self.parts = len(query)
+        return super().attend(query, *arguments, **options)
 
     def combine(self, scores: Tensor, values: Tensor, sinks: Tensor | None) -> tuple[Tensor, Tensor]:
         """Partial sums, one after the other."""

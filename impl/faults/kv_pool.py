@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 
-from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
+from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.paged.pool import BlockPool
 from tokenlaw.impl.paged.sequence import SequenceRecord
 from tokenlaw.spec.contracts import OutOfBlocks
@@ -15,10 +15,6 @@ class _FreesAnyway(BlockPool):
             self._empty.append(block)
 
 
-class _WithFreesAnyway(FaultyBlocks):
-    pool = _FreesAnyway
-
-
 class FreesSharedBlocks(FaultyManager):
     """A block is free as soon as one of its sequences goes.
 
@@ -28,7 +24,7 @@ class FreesSharedBlocks(FaultyManager):
     Weakest check: kv/partition.
     """
 
-    physical = _WithFreesAnyway
+    pool = _FreesAnyway
 
 
 class FreeForgetsTail(FaultyManager):

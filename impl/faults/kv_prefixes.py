@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Hashable, Sequence
 
-from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
+from tokenlaw.impl.faults.kv_base import FaultyManager, HeadsGoFirst
+from tokenlaw.impl.paged.blocks import PhysicalBlocks
 from tokenlaw.impl.paged.pool import BlockPool
 from tokenlaw.impl.paged.prefix_cache import BlockKey, PrefixCache
 
 
-class _StaleKeys(FaultyBlocks):
+class _StaleKeys(PhysicalBlocks):
     def take(self, count: int) -> list[int]:
         return [self.device.take() for _ in range(count)]
 
@@ -30,10 +31,6 @@ class _LastTokenMissing(PrefixCache):
         return BlockKey(parent, tuple(tokens[start : start + self._block_size - 1]), self._hash_function)
 
 
-class _WithLastTokenMissing(FaultyBlocks):
-    prefix_cache = _LastTokenMissing
-
-
 class KeyWithoutLastToken(FaultyManager):
     """The key of a block leaves its last token out.
 
@@ -43,7 +40,7 @@ class KeyWithoutLastToken(FaultyManager):
     Weakest check: kv/hit.
     """
 
-    physical = _WithLastTokenMissing
+    prefix_cache = _LastTokenMissing
 
 
 class _NoParent(PrefixCache):
@@ -51,10 +48,6 @@ class _NoParent(PrefixCache):
         while parent.parent is not None:
             parent = parent.parent
         return super()._child(parent, tokens, index)
-
-
-class _WithNoParent(FaultyBlocks):
-    prefix_cache = _NoParent
 
 
 class KeyWithoutParent(FaultyManager):
@@ -66,7 +59,7 @@ class KeyWithoutParent(FaultyManager):
     Weakest check: kv/hit.
     """
 
-    physical = _WithNoParent
+    prefix_cache = _NoParent
 
 
 class KeyWithoutNamespace(FaultyManager):
@@ -103,10 +96,6 @@ class _TwoBits(PrefixCache):
         return _TwoBitKey(parent, content, lambda value: hash(value) % 4)
 
 
-class _WithTwoBits(FaultyBlocks):
-    prefix_cache = _TwoBits
-
-
 class KeyOfTwoBits(FaultyManager):
     """A block is found by a hash alone, of two bits; its tokens are never compared.
 
@@ -116,7 +105,7 @@ class KeyOfTwoBits(FaultyManager):
     Weakest check: kv/hit.
     """
 
-    physical = _WithTwoBits
+    prefix_cache = _TwoBits
 
 
 class _SkipsHoles(PrefixCache):
@@ -135,14 +124,6 @@ class _SkipsHoles(PrefixCache):
         return keys, blocks
 
 
-class _HeadsFirst(FaultyBlocks):
-    prefix_cache = _SkipsHoles
-
-    def release_all(self, blocks: Sequence[int]) -> None:
-        for block in blocks:
-            self.release(block)
-
-
 class HitsBehindHoles(FaultyManager):
     """The head of a prefix is evicted first, and a hit goes on behind the hole.
 
@@ -152,16 +133,12 @@ class HitsBehindHoles(FaultyManager):
     Weakest check: kv/hit.
     """
 
-    physical = _HeadsFirst
+    physical, prefix_cache = HeadsGoFirst, _SkipsHoles
 
 
 class _StaysIdle(BlockPool):
     def share(self, block: int) -> None:
         self._references[block] += 1
-
-
-class _WithStaysIdle(FaultyBlocks):
-    pool = _StaysIdle
 
 
 class HitStaysFree(FaultyManager):
@@ -173,10 +150,10 @@ class HitStaysFree(FaultyManager):
     Weakest check: kv/partition.
     """
 
-    physical = _WithStaysIdle
+    pool = _StaysIdle
 
 
-class _TakesFirst(FaultyBlocks):
+class _TakesFirst(PhysicalBlocks):
     def share_and_take(self, hits: list[int], count: int, purpose: str) -> list[int]:
         self.require(count, purpose, spoken_for=sum(map(self.device.is_evictable, hits)))
         new = self.take(count)

@@ -2,7 +2,8 @@
 
 from collections.abc import Hashable, Sequence
 
-from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
+from tokenlaw.impl.faults.kv_base import FaultyManager
+from tokenlaw.impl.paged.blocks import PhysicalBlocks
 from tokenlaw.impl.paged.sequence import SequenceRecord
 
 
@@ -55,7 +56,7 @@ class PublishesDrafts(FaultyManager):
         record.drafts = len(drafts)
 
 
-class _KeepsKey(FaultyBlocks):
+class _KeepsKey(PhysicalBlocks):
     def extend(self, table: list[int], wanted: int, *, tail: int | None, purpose: str) -> None:
         super().extend(table, wanted, tail=tail if self._copies(table, tail) else None, purpose=purpose)
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from tokenlaw.impl.faults.kv_base import FaultyBlocks, FaultyManager
+from tokenlaw.impl.faults.kv_base import FaultyManager
+from tokenlaw.impl.paged.blocks import PhysicalBlocks
 from tokenlaw.spec.contracts import NO_BLOCK
 
 
-class _NeverShared(FaultyBlocks):
+class _NeverShared(PhysicalBlocks):
     def is_shared(self, block: int) -> bool:
         return False
 
@@ -23,7 +24,7 @@ class NoCopyOnWrite(FaultyManager):
     physical = _NeverShared
 
 
-class _SharedByThree(FaultyBlocks):
+class _SharedByThree(PhysicalBlocks):
     def is_shared(self, block: int) -> bool:
         return self.device.references(block) > 2
 
@@ -40,7 +41,7 @@ class CopyOnWriteFromThree(FaultyManager):
     physical = _SharedByThree
 
 
-class _KeepsSource(FaultyBlocks):
+class _KeepsSource(PhysicalBlocks):
     def copy_on_write(self, block: int) -> int:
         private = super().copy_on_write(block)
         self.device.share(block)

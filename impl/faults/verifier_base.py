@@ -217,10 +217,7 @@ class ChainVerifier:
         return table[rows, places], torch.arange(len(rows), device=rows.device)
 
     def draw(
-        self,
-        law: Float64[Tensor, "laws vocabulary"],
-        index: Int64[Tensor, " drawn"],
-        numbers: Numbers,
+        self, law: Float64[Tensor, "laws vocabulary"], index: Int64[Tensor, " drawn"], numbers: Numbers
     ) -> Int64[Tensor, " drawn"]:
         """Tokens from the laws: by the inverse of the cumulated law, or by a race where there is noise."""
         if numbers.dim() > 1:

@@ -6,10 +6,21 @@ The formula is that of `tokenlaw.spec.attention`, in float32 or, for float64 inp
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+
+
+class Formula(NamedTuple):
+    """What a call asks for in every row; see `tokenlaw.spec.attention.attend`."""
+
+    scale: float
+    window: int | None
+    softcap: float | None
+    sinks: Float[Tensor, " query_heads"] | None
+    alibi_slopes: Float[Tensor, " query_heads"] | None
 
 
 class GatherAttention:
@@ -59,19 +70,32 @@ class GatherAttention:
         """
         if query.shape[2] % key_cache.shape[2]:
             raise ValueError(f"{query.shape[2]} query heads can't share {key_cache.shape[2]} KV heads evenly")
-        dtype = _computed_in(query.dtype)
+        formula = Formula(scale, window, softcap, sinks, alibi_slopes)
         output = torch.empty_like(query)
-        lse = query.new_empty(query.shape[:3], dtype=dtype)
+        lse = query.new_empty(query.shape[:3], dtype=_computed_in(query.dtype))
         tables: list[list[int]] = block_tables.tolist()
         for row, length in enumerate(lengths.tolist()):
-            first = 0 if window is None else max(0, length - query.shape[1] - window + 1)
-            slots = _Slots(tables[row], first, length, key_cache.shape[:2])
-            row_query = _fresh(query[row], dtype)
-            keys, values = (_fresh(slots.gather(cache), dtype) for cache in (key_cache, value_cache))
-            scores = scale * _grouped_products(row_query, keys)
-            scores = _adjusted(scores, length - first, window, softcap, alibi_slopes)
-            output[row], lse[row] = _weighted(scores, values, sinks)
+            output[row], lse[row] = self._row(
+                query[row], key_cache, value_cache, tables[row], length, formula
+            )
         return (output, lse) if return_lse else output
+
+    def _row(
+        self,
+        query: Float[Tensor, "num_queries query_heads head_size"],
+        key_cache: Float[Tensor, "num_blocks block_size kv_heads head_size"],
+        value_cache: Float[Tensor, "num_blocks block_size kv_heads head_size"],
+        table: list[int],
+        length: int,
+        formula: Formula,
+    ) -> tuple[Float[Tensor, "num_queries query_heads head_size"], Float[Tensor, "num_queries query_heads"]]:
+        """Output and log-sum-exp of one row."""
+        dtype, window = _computed_in(query.dtype), formula.window
+        first = 0 if window is None else max(0, length - query.shape[0] - window + 1)
+        slots = _Slots(table, first, length, key_cache.shape[:2])
+        keys, values = (_fresh(slots.gather(cache), dtype) for cache in (key_cache, value_cache))
+        scores = formula.scale * _grouped_products(_fresh(query, dtype), keys)
+        return _weighted(_adjusted(scores, length - first, formula), values, formula.sinks)
 
     def merge(
         self, outputs: Float[Tensor, "parts ... head_size"], lses: Float[Tensor, "parts ..."]
@@ -143,11 +167,10 @@ def _grouped_products(
 def _adjusted(
     scores: Float[Tensor, "num_queries query_heads visible"],
     length: int,
-    window: int | None,
-    softcap: float | None,
-    alibi_slopes: Float[Tensor, " query_heads"] | None,
+    formula: Formula,
 ) -> Float[Tensor, "num_queries query_heads visible"]:
     """Scores with softcap, ALiBi and mask; positions are counted from the first gathered one."""
+    _, window, softcap, _, alibi_slopes = formula
     queries, keys = (torch.arange(count, device=scores.device) for count in (scores.shape[0], length))
     distance = keys[None, :] - (length - scores.shape[0] + queries)[:, None]
     if softcap is not None:

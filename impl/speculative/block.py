@@ -10,12 +10,17 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from tokenlaw.impl.speculative.draws import chosen, draw_or_race
-from tokenlaw.impl.speculative.random import RowNumbers, Use
-from tokenlaw.impl.speculative.steps import SampledDrafts, emitted_tokens, in_pieces, tokens_to_read
+from tokenlaw.impl.speculative.steps import (
+    ForExtra,
+    NumberedSteps,
+    emitted_tokens,
+    in_pieces,
+    tokens_to_read,
+)
 from tokenlaw.spec.generation_contracts import BLOCK, VerifyBatch
 
 
-class BlockVerifier(SampledDrafts):
+class BlockVerifier(NumberedSteps):
     """Accepts the longest prefix of the drafts that passes a test of its own (Sun et al. 2024).
 
     Exact; accepts at least as many drafts as the chain rule on average, with another joint law. Drafts
@@ -23,19 +28,12 @@ class BlockVerifier(SampledDrafts):
     """
 
     claims = BLOCK
-    precision = torch.float64
 
-    def verify(
-        self,
-        batch: VerifyBatch,
-        *,
-        seed: int,
-        uniforms: Float64[Tensor, "batch drafts"] | None = None,
-        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
+    def step(
+        self, batch: VerifyBatch, for_tests: Float64[Tensor, "batch drafts"], for_extra: ForExtra
     ) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; ``uniforms`` decide the tests, ``noise`` the token behind the accepted drafts."""
+        """Emitted tokens; the numbers decide the tests of the prefixes."""
         drafts, vocabulary = batch.shape[1:]
-        numbers = RowNumbers(seed, batch.params)
         accepted, extra = in_pieces(
             block_step,
             2 * (drafts + 1) * vocabulary,
@@ -43,8 +41,8 @@ class BlockVerifier(SampledDrafts):
             batch.draft_probs,
             tokens_to_read(batch),
             batch.num_draft_tokens,
-            numbers.uniforms(Use.ACCEPTANCE, drafts) if uniforms is None else uniforms,
-            numbers.uniforms(Use.EXTRA_TOKEN, 1)[:, 0] if noise is None else noise,
+            for_tests,
+            for_extra,
         ).unbind(1)
         return emitted_tokens(batch.draft_tokens, accepted, extra)
 
@@ -55,7 +53,7 @@ def block_step(
     tokens: Int64[Tensor, "batch drafts"],
     lengths: Int64[Tensor, " batch"],
     for_tests: Float64[Tensor, "batch drafts"],
-    for_extra: Float64[Tensor, " batch"] | Float64[Tensor, "batch drafts+1 vocabulary"],
+    for_extra: ForExtra,
 ) -> Int64[Tensor, "batch 2"]:
     """Accepted drafts and extra token of each row, given its random numbers and how many drafts it has."""
     if draft is None:

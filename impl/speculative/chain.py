@@ -10,9 +10,9 @@ from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
 from tokenlaw.impl.speculative.draws import chosen, draw_from_table, draw_or_race
-from tokenlaw.impl.speculative.random import RowNumbers, Use
 from tokenlaw.impl.speculative.steps import (
-    SampledDrafts,
+    ForExtra,
+    NumberedSteps,
     by_rows,
     emitted_tokens,
     in_pieces,
@@ -24,7 +24,7 @@ from tokenlaw.impl.speculative.steps import (
 from tokenlaw.spec.generation_contracts import TEXTBOOK, VerifyBatch
 
 
-class ChainVerifier(SampledDrafts):
+class ChainVerifier(NumberedSteps):
     """Chain rejection sampling (Leviathan et al. 2023, Chen et al. 2023).
 
     Draft x at a position is accepted with probability ``min(1, p(x) / q(x))``, p the target's law there and q
@@ -34,28 +34,18 @@ class ChainVerifier(SampledDrafts):
     """
 
     claims = TEXTBOOK
-    precision = torch.float64
 
-    def verify(
-        self,
-        batch: VerifyBatch,
-        *,
-        seed: int,
-        uniforms: Float64[Tensor, "batch drafts"] | None = None,
-        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
+    def step(
+        self, batch: VerifyBatch, for_tests: Float64[Tensor, "batch drafts"], for_extra: ForExtra
     ) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; ``uniforms`` and ``noise`` decide in place of numbers from the seed."""
-        numbers = RowNumbers(seed, batch.params)
-        if uniforms is None:
-            uniforms = numbers.uniforms(Use.ACCEPTANCE, batch.shape[1])
-        for_extra = numbers.uniforms(Use.EXTRA_TOKEN, 1)[:, 0] if noise is None else noise
-        return by_rows(chain_step, batch, uniforms, for_extra)
+        """Emitted tokens; number j decides about draft j."""
+        return by_rows(chain_step, batch, for_tests, for_extra)
 
 
 def chain_step(
     batch: VerifyBatch,
     for_acceptance: Float64[Tensor, "batch drafts"],
-    for_extra: Float64[Tensor, " batch"] | Float64[Tensor, "batch drafts+1 vocabulary"],
+    for_extra: ForExtra,
 ) -> Int64[Tensor, "batch drafts+1"]:
     """One step, given its random numbers; for the extra token one, or noise at every position."""
     accepted = run_length(is_draft(batch) & is_accepted(batch, for_acceptance))
@@ -76,7 +66,7 @@ def is_accepted(
 def extra_tokens(
     batch: VerifyBatch,
     accepted: Int64[Tensor, " batch"],
-    numbers: Float64[Tensor, " batch"] | Float64[Tensor, "batch drafts+1 vocabulary"],
+    numbers: ForExtra,
 ) -> Int64[Tensor, " batch"]:
     """The token behind the accepted drafts of each row."""
     is_noise = numbers.dim() > 1

@@ -10,12 +10,12 @@ from dataclasses import replace
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from tokenlaw.impl.speculative.chain import ChainVerifier
-from tokenlaw.impl.speculative.steps import SampledDrafts
+from tokenlaw.impl.speculative.chain import chain_step
+from tokenlaw.impl.speculative.steps import ForExtra, NumberedSteps, by_rows
 from tokenlaw.spec.generation_contracts import EXACT, VerifyBatch
 
 
-class OneHotVerifier(SampledDrafts):
+class OneHotVerifier(NumberedSteps):
     """Ignores the laws that drafts were drawn from: accepts x with probability p(x), else draws p without x.
 
     Exact whatever the drafts' law is, as long as they don't depend on the verifier's random numbers; only
@@ -23,16 +23,9 @@ class OneHotVerifier(SampledDrafts):
     """
 
     claims = EXACT
-    precision = ChainVerifier.precision
 
-    def verify(
-        self,
-        batch: VerifyBatch,
-        *,
-        seed: int,
-        uniforms: Float64[Tensor, "batch drafts"] | None = None,
-        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
+    def step(
+        self, batch: VerifyBatch, for_tests: Float64[Tensor, "batch drafts"], for_extra: ForExtra
     ) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; ``uniforms`` and ``noise`` decide in place of numbers from the seed."""
-        certain = replace(batch, draft_logits=None)
-        return ChainVerifier().verify(certain, seed=seed, uniforms=uniforms, noise=noise)
+        """Emitted tokens, by the chain rule without draft laws."""
+        return by_rows(chain_step, replace(batch, draft_logits=None), for_tests, for_extra)

@@ -1,9 +1,10 @@
 """What the reference verifiers share: drafting, splitting a batch into pieces, writing the output."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from tokenlaw.impl.speculative.draws import draw, draw_from_table
@@ -30,6 +31,42 @@ class SampledDrafts:
         if len(laws) > 1 and laws.stride(0) == 0:
             return draw_from_table(laws[:1], torch.zeros_like(params.top_k), numbers)
         return draw(laws, numbers)
+
+
+ForExtra = Float64[Tensor, " batch"] | Float64[Tensor, "batch drafts+1 vocabulary"]
+"""What draws the token behind the accepted drafts: a number in [0, 1) a row, or noise at every position."""
+
+
+class NumberedSteps(SampledDrafts, ABC):
+    """A verifier whose steps are a function of the batch and of random numbers, all of which can be given.
+
+    Capabilities ``uniforms`` and ``noise`` of `tokenlaw.spec.generation_contracts.Verifier`. A rule is one
+    method, `step`.
+    """
+
+    precision = torch.float64
+
+    def verify(
+        self,
+        batch: VerifyBatch,
+        *,
+        seed: int,
+        uniforms: Float64[Tensor, "batch drafts"] | None = None,
+        noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
+    ) -> Int64[Tensor, "batch drafts+1"]:
+        """Emitted tokens; ``uniforms`` and ``noise`` decide in place of numbers from the seed."""
+        numbers = RowNumbers(seed, batch.params)
+        return self.step(
+            batch,
+            numbers.uniforms(Use.ACCEPTANCE, batch.shape[1]) if uniforms is None else uniforms,
+            numbers.uniforms(Use.EXTRA_TOKEN, 1)[:, 0] if noise is None else noise,
+        )
+
+    @abstractmethod
+    def step(
+        self, batch: VerifyBatch, for_tests: Float64[Tensor, "batch drafts"], for_extra: ForExtra
+    ) -> Int64[Tensor, "batch drafts+1"]:
+        """Emitted tokens; numbers in [0, 1) decide the tests of the drafts, ``for_extra`` the last token."""
 
 
 def laws_are_shared(batch: VerifyBatch) -> bool:

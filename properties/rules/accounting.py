@@ -66,13 +66,12 @@ def _refcount(world: World, blocks: Collection[int]) -> None:
 
 def partition(world: World, step: Step) -> None:
     """K3: the free counter equals a walk over the tables (blocks may wait for the copies of a swap out)."""
-    world.free = world.door.num_free_blocks()
-    total = world.config.num_blocks
-    if world.free != total - world.held and not isinstance(step.operation, SwapOut):
+    free, total = world.door.num_free_blocks(), world.config.num_blocks
+    if free != total - world.held and not isinstance(step.operation, SwapOut):
         world.report(
             PARTITION,
             f"{total - world.held} of {total} blocks free, since live tables hold {world.held}",
-            f"{world.free} free",
+            f"{free} free",
         )
 
 

@@ -79,9 +79,9 @@ def bad_rollback(world: World, step: Step) -> None:
 
 
 def _judge_unchanged(world: World, step: Step, check: Check, what: str) -> None:
-    """Compare the manager with the mirror of before: the acting sequence at least, all when due."""
+    """Compare the manager with the mirror of before the call: the acting sequence at least, all when due."""
     door, expected = world.door, f"the same after {what}: "
-    if not step.in_flight and (free := door.num_free_blocks()) != step.free_before:
+    if (free := door.num_free_blocks()) != step.free_before:
         world.report(check, f"{expected}number of free blocks {step.free_before}", f"{free}")
     acting = [step.acting] if step.acting else []
     for sequence in world.live if step.due else acting:

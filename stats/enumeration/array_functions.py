@@ -13,6 +13,8 @@ from tokenlaw.stats.enumeration.images import Image
 from tokenlaw.stats.enumeration.racing import Race, race
 
 Objects = NDArray[np.object_]
+_PLACES: Callable[..., Any] = np.searchsorted
+"""Without its types, which know nothing of objects."""
 
 
 def first_of(values: Sequence[Any], *, largest: bool, keep: bool = False) -> int:
@@ -120,13 +122,13 @@ def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any
     edges = asarray(a) if sorter is None else asarray(a)[sorter]
     listed = edges.tolist()
     if edges.dtype == object or sorted(listed) != listed:
-        return np.searchsorted(edges.astype(object), _objects(v), side)  # type: ignore[call-overload]
+        return _PLACES(edges.astype(object), _objects(v), side)
     if isinstance(v, Image):
         return np.intp(v.position(listed))
 
     def place(value: Any) -> int:
         is_lazy = isinstance(value, Image)
-        return value.position(listed) if is_lazy else int(np.searchsorted(edges, value, side))  # type: ignore[call-overload]
+        return value.position(listed) if is_lazy else int(_PLACES(edges, value, side))
 
     return asarray(np.frompyfunc(place, 1, 1)(asarray(v, dtype=object)), dtype=np.intp)
 

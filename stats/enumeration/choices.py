@@ -41,7 +41,7 @@ class Draw:
 
     source: str
 
-    def words(self, taken: int, weight: Weight) -> str:
+    def words(self, taken: object, weight: Weight) -> str:
         """
         >>> Draw("numpy.random.choice").words(2, 0.25)
         'numpy.random.choice: 2 (probability 0.25)'
@@ -90,8 +90,8 @@ class Path:
     given : choices to be replayed.
     position : how many choices were made.
     fresh : choices that no earlier run has seen.
-    mass : probability of what was taken so far.
-    state, segment : the last declared state, and the probability since.
+    mass : probability of what was taken so far; while choices are replayed it isn't kept.
+    state, segment : the last declared state, and the probability since, which isn't kept then either.
     """
 
     given: "list[tuple[Node, int]]"
@@ -122,9 +122,9 @@ class Path:
             self.fresh.append(node)
         self.position += 1
         self.node, self.branch = node, taken
-        weight = weights[taken]
-        self.mass *= weight
-        self.segment *= weight
+        if self.position >= len(self.given):
+            weight = node.weights[taken]
+            self.mass, self.segment = node.mass * weight, node.segment * weight
         return taken
 
     def line(self) -> "list[tuple[Node, int]]":

@@ -2,17 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from tokenlaw.stats.enumeration.choices import Draw, Question, Weight
-
-
-class Decider(Protocol):
-    """What a tape does for those who draw."""
-
-    def choose(self, weights: Sequence[Weight], question: Question, row: int = 0) -> int: ...
-
-    def undecidable(self, operation: str, why: str) -> None: ...
+from tokenlaw.stats.enumeration.choices import Draw, Weight
+from tokenlaw.stats.enumeration.tape import Tape
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +25,11 @@ class Among:
         >>> Among("torch.multinomial", [0, 3]).words(1, 0.25)
         'torch.multinomial: 3 (probability 0.25)'
         """
-        return Draw(self.source).words(self.values[taken], weight)  # type: ignore[arg-type]
+        return Draw(self.source).words(self.values[taken], weight)
 
 
 def decide(
-    tape: Decider,
+    tape: Tape,
     weights: Sequence[Weight],
     source: str,
     row: int = 0,

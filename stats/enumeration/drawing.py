@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from tokenlaw.stats.enumeration.choices import Draw, Question, Weight
 from tokenlaw.stats.enumeration.deciding import Among
-from tokenlaw.stats.enumeration.errors import Refused
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image, operand
 from tokenlaw.stats.enumeration.lazy_numbers import LazyNumber
 from tokenlaw.stats.enumeration.monotone import EXPONENTIAL, GUMBEL
@@ -64,7 +64,6 @@ class Drawer:
     def refuse(self, function: str, why: str = "has no exact law here") -> NoReturn:
         """Stop the run: the function is named, and the program's line."""
         self.tape.undecidable(f"{self.module}.{function}", why)
-        raise Refused
 
     def uniform(self, function: str = "random") -> LazyNumber:
         """A number in [0, 1)."""
@@ -138,6 +137,7 @@ class Drawer:
             left[found[-1]] = 0
         return found
 
+    @as_the_real_one
     def shuffle(self, values: MutableSequence[Any], function: str) -> None:
         """Permute in place, all orders equally likely."""
         for last in range(len(values) - 1, 0, -1):
@@ -159,7 +159,7 @@ class Drawer:
             found.append(self.binomial(count - sum(found), share, function))
         return found
 
-    def seed(self, seed: object, function: str = "seed", state: Hashable = None) -> None:
+    def seed(self, seed: object, function: str, state: Hashable) -> None:
         """A generator starts from a seed, which is harmless once in a run: the law is over all seeds.
 
         The same seed again would give the same numbers again.
@@ -167,18 +167,17 @@ class Drawer:
         Parameters
         ----------
         seed, function : for people; a seed that is None is another one at every call.
-        state : of a real generator that starts from the seed; by default what the seed looks like.
+        state : of a real generator that starts from the seed.
         """
         run, seeds = _seeds.get(self.tape, (0, set()))
         if run != self.tape.run:
             seeds = set()
             _seeds[self.tape] = self.tape.run, seeds
-        key = repr(seed) if state is None else state
-        if seed is not None and key in seeds:
+        if seed is not None and state in seeds:
             self.refuse(
                 f"{function}({seed!r})", "is called twice in one run: its random numbers would repeat"
             )
-        seeds.add(key)
+        seeds.add(state)
 
     def _no_rows(self, function: str) -> NoReturn:
         self.refuse(
@@ -190,7 +189,7 @@ def _key(weight: Any) -> Hashable:
     """Equal for equal weights of the same kind; quicker to find than a fraction."""
     kind = type(weight)
     if kind is float:
-        return weight  # type: ignore[no-any-return]
+        return float(weight)
     if kind is Fraction or kind is int:
         return weight.numerator, weight.denominator
     number = operand(weight)

@@ -1,5 +1,22 @@
 """What can go wrong when a program's law is enumerated; each message says what to do."""
 
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, TypeVar
+
+REAL: set[CodeType] = set()
+"""Functions whose exceptions are those of the real ones that they stand for."""
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def as_the_real_one(function: _Function) -> _Function:
+    """Mark a function that stands for a real one: what it raises itself, the real one raises.
+
+    Exceptions from other functions here are faults of ours (`tokenlaw.stats.enumeration.raising`).
+    """
+    REAL.add(function.__code__)
+    return function
+
 
 class EnumerationError(Exception):
     """The law of a program can't be enumerated."""

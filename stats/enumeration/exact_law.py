@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.exploration import Exploration
 from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.enumeration.sources import default_sources
@@ -57,9 +58,12 @@ def exact_law(
     >>> dict(law.probabilities), law.paths
     ({'tails': 0.75, 'heads': 0.25}, 2)
     """
-    return exact_laws(
-        lambda: [program()], 1, max_paths=max_paths, seconds=seconds, progress=progress, sources=sources
-    )
+
+    @as_the_real_one
+    def one_row() -> list[Any]:
+        return [program()]
+
+    return exact_laws(one_row, 1, max_paths=max_paths, seconds=seconds, progress=progress, sources=sources)
 
 
 def exact_laws(

@@ -1,10 +1,9 @@
 """Runs the paths of a program one by one, or in the rows of a batch, and adds up their outcomes."""
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Generator, Hashable, Sequence
 from math import isnan, nan
-from typing import Any
+from typing import Any, cast
 
 from tokenlaw.stats.enumeration.choices import Node, Path, Weight
 from tokenlaw.stats.enumeration.errors import (
@@ -13,15 +12,13 @@ from tokenlaw.stats.enumeration.errors import (
     NotRepeatableError,
     Refused,
     TooLong,
-    UndecidableError,
+    as_the_real_one,
 )
 from tokenlaw.stats.enumeration.frontier import Frontier
-from tokenlaw.stats.enumeration.law import Law, Raised, sum_of
+from tokenlaw.stats.enumeration.law import Law, sum_of
+from tokenlaw.stats.enumeration.raising import outcome_of
 from tokenlaw.stats.enumeration.states import StateGraph
-from tokenlaw.stats.enumeration.tape import ADVICE, Tape, raising_line
-
-MET_A_LAZY = re.compile(r"Lazy(Number|Element|Array)|object_|dtype\('O'\)|object arrays?|the input types")
-"""What functions say, numpy's and torch's in C above all, when they are given a lazy number for a float."""
+from tokenlaw.stats.enumeration.tape import Tape
 
 
 class Exploration:
@@ -81,6 +78,7 @@ class Exploration:
             {outcome: example for outcome, (_, example) in self._examples.items()},
         )
 
+    @as_the_real_one
     def _outcomes(
         self, program: Callable[[], Sequence[Any]], given: "list[list[tuple[Node, int]]]"
     ) -> tuple[list[Hashable] | None, list[Path]]:
@@ -118,12 +116,7 @@ class Exploration:
                 f"the program raised {type(error).__name__}: {error} in a batch, where the row is unknown; "
                 "enumerate one row at a time"
             ) from error
-        if isinstance(error, EnumerationError):
-            raise error
-        if MET_A_LAZY.search(str(error)):
-            line = raising_line(error)
-            raise UndecidableError(f"{line}: {error}: this can't read a random number. {ADVICE}") from error
-        return [Raised(f"{type(error).__name__}: {error}")]
+        return [outcome_of(error)]
 
     def _finish(self, path: Path) -> None:
         self.paths += 1
@@ -178,7 +171,7 @@ def frozen(outcome: Any) -> Hashable:
         hash(outcome)
     except TypeError:
         raise _no_outcome(outcome) from None
-    return outcome  # type: ignore[no-any-return]
+    return cast(Hashable, outcome)
 
 
 def _no_outcome(outcome: object) -> EnumerationError:

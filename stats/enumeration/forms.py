@@ -5,7 +5,9 @@ probabilities by it), each element stays ``scale * x ** power + shift``, where x
 in (0, 1), an exponential one, -log u, or the logarithm of an exponential one; or the same of 1 - u.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -218,8 +220,8 @@ class Forms:
             values = zero + self.shift
         return Forms.constants(values).where(fixed, self)
 
-    def _map(self, function: object) -> "Forms":
-        return Forms(*(function(getattr(self, name)) for name in _FIELDS))  # type: ignore[operator]
+    def _map(self, function: Callable[[Any], Any]) -> "Forms":
+        return Forms(*(function(getattr(self, name)) for name in _FIELDS))
 
 
 _FIELDS = ("variable", "kind", "mirrored", "power", "scale", "shift")

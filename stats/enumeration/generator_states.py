@@ -55,7 +55,7 @@ class GeneratorStates:
 
 
 def _global_generators() -> list[torch.Generator]:
-    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch has no types
     return [torch.default_generator, *(torch.cuda.default_generators if used else ())]
 
 

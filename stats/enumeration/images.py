@@ -4,11 +4,11 @@ import numbers
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor, isfinite, isnan, nan
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, cast
 
 from tokenlaw.stats.enumeration import monotone
 from tokenlaw.stats.enumeration.choices import Weight
-from tokenlaw.stats.enumeration.errors import Refused
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.monotone import EXP, LOG, Affine, Step, Steps, ratio, then
 from tokenlaw.stats.enumeration.racing import compare
 from tokenlaw.stats.enumeration.uniforms import Uniform
@@ -37,7 +37,6 @@ class Image:
     def refuse(self, operation: str, why: str = "has no exact probability here") -> NoReturn:
         """Stop the run: the operation is named, and the program's line."""
         self.uniform.tape.undecidable(operation, why)
-        raise Refused
 
     def span(self) -> tuple[Weight, Weight]:
         """The interval that it is known to lie in."""
@@ -135,6 +134,7 @@ class Image:
         """exp(x)."""
         return self.then(EXP)
 
+    @as_the_real_one
     def log(self) -> "Self":
         """The natural logarithm.
 
@@ -161,7 +161,7 @@ class Image:
         turned = self.then(MINUS).power(exponent)
         if exponent % 2 == 0:
             return turned
-        return turned.then(MINUS) if isinstance(turned, type(self)) else -turned  # type: ignore[operator]
+        return turned.then(MINUS) if isinstance(turned, Image) else -turned
 
     def plus(self, other: "Image") -> "Self | Weight":
         """The sum with another function of the same uniform, where both are shifted and scaled alike."""
@@ -180,7 +180,7 @@ def operand(value: Any) -> "Image | Weight | None":
     """
     kind = type(value)
     if kind is float or kind is Fraction or kind is int or isinstance(value, Image):
-        return value  # type: ignore[no-any-return]
+        return cast(Image | Weight, value)
     if isinstance(value, numbers.Rational):
         return int(value) if isinstance(value, numbers.Integral) else Fraction(value)
     if isinstance(value, numbers.Real):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tokenlaw.stats.enumeration.array_functions import FUNCTIONS
 from tokenlaw.stats.enumeration.array_rules import REDUCTIONS, RULES, STRUCTURAL, asarray, divide
 from tokenlaw.stats.enumeration.choices import Weight
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image
 from tokenlaw.stats.enumeration.lazy_numbers import COMPARISONS, LazyNumber
 
@@ -62,6 +63,10 @@ class LazyArray(np.ndarray[Any, Any]):
     def searchsorted(self, v: Any, side: Any = "left", sorter: Any = None) -> Any:
         """Places in an array of random numbers."""
         return np.searchsorted(self, v, side, sorter)
+
+    def tobytes(self, order: Any = "C") -> Any:
+        """Refused: there are no bytes."""
+        refuse(self, "tobytes()", "reads random numbers")
 
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
         """The nearest integers."""
@@ -137,6 +142,7 @@ def refuse(values: Any, operation: str, why: str = "has no exact law here") -> A
     raise TypeError(f"{operation} {why}")
 
 
+@as_the_real_one
 def apply(function: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """A ufunc of lazy numbers or arrays."""
     out = options.get("out", (None,))[0]
@@ -154,6 +160,7 @@ def apply(function: np.ufunc, method: str, inputs: Sequence[Any], options: Mappi
     return out
 
 
+@as_the_real_one
 def _elementwise(function: np.ufunc, inputs: Sequence[Any]) -> Any:
     name = function.__name__
     rule = RULES[name]
@@ -188,6 +195,7 @@ def _decide_together(first: Objects, second: Objects) -> None:
             number.position(sorted(edges))
 
 
+@as_the_real_one
 def call(function: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """A function of numpy with lazy numbers or arrays among its arguments."""
     name = function.__name__

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tokenlaw.stats.enumeration.drawing import Drawer
-from tokenlaw.stats.enumeration.errors import EnumerationError
+from tokenlaw.stats.enumeration.errors import EnumerationError, as_the_real_one
 from tokenlaw.stats.enumeration.numpy_draws import Distributions
 from tokenlaw.stats.enumeration.tape import Tape
 
@@ -53,6 +53,7 @@ class LazyRandomState(RealRandomState):
         self.draws = Distributions(Drawer(tape or running(), "numpy.random"), SCRATCH[1])
         self.seed(seed)
 
+    @as_the_real_one
     def seed(self, seed: Any = None) -> None:
         """Harmless, once."""
         if seed is not None:
@@ -68,6 +69,7 @@ class LazyRandomState(RealRandomState):
         return self.random(dimensions or None)
 
 
+@as_the_real_one
 def default_rng(seed: Any = None) -> LazyGenerator:
     """Stands for ``numpy.random.default_rng``."""
     if isinstance(seed, LazyGenerator):
@@ -87,6 +89,7 @@ def frozen_state(state: Any) -> Hashable:
 
 
 def _decided(name: str) -> Callable[..., Any]:
+    @as_the_real_one
     def method(generator: Any, *arguments: Any, **options: Any) -> Any:
         if generator.draws.draw.tape not in entered:
             raise EnumerationError(

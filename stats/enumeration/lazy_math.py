@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.lazy_numbers import LazyNumber
 from tokenlaw.stats.enumeration.replacing import Replacements
 from tokenlaw.stats.enumeration.tape import Tape
@@ -57,6 +58,7 @@ class LazyMath:
 
 def _either(real: Callable[..., Any], lazy: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(real)
+    @as_the_real_one
     def function(number: Any, *arguments: Any) -> Any:
         return (lazy if isinstance(number, LazyNumber) else real)(number, *arguments)
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tokenlaw.stats.enumeration import monotone
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image, operand
 from tokenlaw.stats.enumeration.states import current
 
@@ -41,7 +42,7 @@ class LazyNumber(Image):
 
     __slots__ = ()
 
-    @property  # type: ignore[misc]
+    @property  # type: ignore[misc]  # a read-only class is what is wanted here
     def __class__(self) -> type:
         """What ``isinstance`` takes it for: a float, so that programs which ask go on as usual."""
         asking = sys._getframe(1)
@@ -159,7 +160,7 @@ class LazyNumber(Image):
         return self.floor()
 
     def __ceil__(self) -> int:
-        return -(-self).floor()  # type: ignore[no-any-return]
+        return int(-(-self).floor())
 
     def __int__(self) -> int:
         return self.floor() if self.is_positive() else -(-self).floor()
@@ -169,7 +170,7 @@ class LazyNumber(Image):
     def __round__(self, digits: int | None = None) -> int:
         if digits is not None:
             self.refuse("round() to digits")
-        return (self + monotone.ratio(1, 2)).floor()  # type: ignore[no-any-return]
+        return int((self + monotone.ratio(1, 2)).floor())
 
     def item(self) -> "LazyNumber":
         """Itself, as numpy's numbers have it."""
@@ -215,6 +216,7 @@ class LazyNumber(Image):
             self.refuse("printing a random number", "needs its value")
         return f"<{monotone.words(self.steps, 'u')}, undecided>"
 
+    @as_the_real_one
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"a random number has no {name}")
@@ -223,16 +225,11 @@ class LazyNumber(Image):
     # Arrays.
 
     def _array(self, name: str, other: Any, *, swapped: bool = False) -> Any:
-        """An operation with an array or a tensor, elementwise; with anything else it isn't defined."""
-        if not hasattr(other, "ndim"):
+        """An operation with an array, elementwise; tensors know themselves what to do."""
+        if not isinstance(other, np.ndarray):
             return NotImplemented
-        if isinstance(other, np.ndarray):
-            pair = (other, self) if swapped else (self, other)
-            return getattr(np, name)(*pair)
-        if type(other).__module__ != "torch" or name not in COMPARISONS:
-            return NotImplemented
-        compared = getattr(np, name)(self, other.detach().cpu().double().numpy())
-        return other.new_tensor(compared, dtype=sys.modules["torch"].bool)
+        pair = (other, self) if swapped else (self, other)
+        return getattr(np, name)(*pair)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         from tokenlaw.stats.enumeration.lazy_arrays import apply  # noqa: PLC0415 - arrays know numbers
@@ -240,6 +237,12 @@ class LazyNumber(Image):
         return apply(function, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-        from tokenlaw.stats.enumeration.lazy_arrays import call  # noqa: PLC0415
+        from tokenlaw.stats.enumeration.lazy_arrays import call  # noqa: PLC0415 - the same
 
         return call(function, inputs, options)
+
+    @classmethod
+    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        from tokenlaw.stats.enumeration.torch_operands import call  # noqa: PLC0415 - imports torch
+
+        return call(function, args, kwargs or {})

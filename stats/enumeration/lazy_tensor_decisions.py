@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from tokenlaw.stats.enumeration.forms import NEGLIGIBLE, Floats, Forms, NoFormError
+from tokenlaw.stats.enumeration.images import MOST_INTEGERS
 from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import (
     a_tensor,
     calculated,
@@ -24,23 +25,11 @@ from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import (
 from tokenlaw.stats.enumeration.lazy_tensor_values import numbers_of
 from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, functions, name_of, refuse
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
+from tokenlaw.stats.enumeration.torch_operands import COMPARISONS
 
 Arguments = tuple[Any, ...]
 Keywords = dict[str, Any]
 Bools = NDArray[np.bool_]
-
-MOST_INTEGERS = 100_000
-"""Integers that one number may be rounded to, at most."""
-
-COMPARISONS: dict[str, Callable[[Floats, Floats], Bools]] = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
-
 
 TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 """What a comparison is with its operands exchanged."""

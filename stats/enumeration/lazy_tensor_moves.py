@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import (
     PRECISE,
     forms_of,
@@ -34,6 +35,7 @@ unfold lift_fresh unsafe_split unsafe_chunk chunk narrow take tile repeat_interl
 """Operators whose first argument alone has numbers to move; the others say where to."""
 
 
+@as_the_real_one
 def _move(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> Any:
     lazy, *places = args
     if not isinstance(lazy, LazyTensor) or any(isinstance(part, LazyTensor) for part in places):
@@ -53,6 +55,7 @@ def as_handles(book: NoiseBook, value: Any, device: torch.device) -> torch.Tenso
     return torch.from_numpy(np.asarray(book.write(forms_of(book, value)))).to(device)
 
 
+@as_the_real_one
 def _join(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> Any:
     """cat, stack: of lists of tensors."""
     parts, *places = args
@@ -64,6 +67,7 @@ def _join(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> 
     return LazyTensor.of(book, function(handles, *places, **kwargs), dtype)
 
 
+@as_the_real_one
 def _where(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> Any:
     condition, *operands = args
     if isinstance(condition, LazyTensor) or len(operands) != 2:
@@ -72,6 +76,7 @@ def _where(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) ->
     return LazyTensor.of(book, torch.where(condition, one, other), result_type(*operands))
 
 
+@as_the_real_one
 def _fill(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> Any:
     """masked_fill, index_put, scatter, index_fill: the last argument's numbers are written into the first."""
     if function._schema.name.startswith("aten::index_put") and len(args) > 3 and not args[3]:
@@ -110,6 +115,7 @@ def _tensors(values: Any) -> list[Any]:
     return found
 
 
+@as_the_real_one
 def _new(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> Any:
     """Operators that look at shape, dtype and device only."""
     like = args[0]

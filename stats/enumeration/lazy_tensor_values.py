@@ -4,6 +4,7 @@ from typing import Any
 
 import torch
 
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.forms import EXPONENTIAL, LOGARITHM, Forms
 from tokenlaw.stats.enumeration.lazy_arrays import LazyArray, lazy_array
 from tokenlaw.stats.enumeration.lazy_numbers import LazyNumber
@@ -39,6 +40,7 @@ def numbers_of(book: NoiseBook, forms: Forms) -> list[Any]:
     ]
 
 
+@as_the_real_one
 def _item(lazy: LazyTensor) -> Any:
     numbers = numbers_of(lazy.book, forms_of(lazy.book, lazy))
     if len(numbers) != 1:

@@ -18,9 +18,11 @@ from typing import Any, NoReturn
 
 import torch
 
-from tokenlaw.stats.enumeration.errors import Refused
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.forms import Forms
+from tokenlaw.stats.enumeration.lazy_arrays import images
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
+from tokenlaw.stats.enumeration.torch_operands import call
 
 Handler = Callable[[NoiseBook, Any, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -71,6 +73,7 @@ class LazyTensor(torch.Tensor):
         return made
 
     @classmethod
+    @as_the_real_one
     def __torch_function__(
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -78,6 +81,8 @@ class LazyTensor(torch.Tensor):
         known = functions.get(function)
         if known is not None:
             return known(*args, **options)
+        if any(True for _ in images([*args, *options.values()])):
+            return call(function, args, options)
         name = getattr(function, "__name__", str(function))
         if name in READERS:
             lazy = next(part for part in args if isinstance(part, LazyTensor))
@@ -86,7 +91,8 @@ class LazyTensor(torch.Tensor):
             return function(*args, **options)
 
     @classmethod
-    def __torch_dispatch__(  # type: ignore[override]
+    @as_the_real_one
+    def __torch_dispatch__(  # type: ignore[override]  # torch's has no types
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         book = _find(args, kwargs).book
@@ -113,6 +119,7 @@ class LazyInPlace(torch.Tensor):
     own_class: type
 
     @classmethod
+    @as_the_real_one
     def __torch_function__(
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
@@ -120,9 +127,10 @@ class LazyInPlace(torch.Tensor):
         return args[0] if args and type(args[0]) is LazyInPlace and found is lazy_of(args[0]) else found
 
 
-def lazy_of(tensor: LazyInPlace) -> LazyTensor:
-    """The lazy tensor that a tensor passes everything on to."""
-    return tensor.__dict__["lazy"]  # type: ignore[no-any-return]
+def lazy_of(tensor: torch.Tensor) -> LazyTensor:
+    """The lazy tensor that a `LazyInPlace` passes everything on to."""
+    lazy: LazyTensor = tensor.__dict__["lazy"]
+    return lazy
 
 
 def _passed_on(value: Any) -> Any:
@@ -137,7 +145,6 @@ def _passed_on(value: Any) -> Any:
 def refuse(book: NoiseBook, operation: str, why: str) -> NoReturn:
     """Stop the run; see `Tape.undecidable`."""
     book.tape.undecidable(operation, why)
-    raise Refused
 
 
 def name_of(function: Any) -> str:
@@ -171,11 +178,10 @@ def take_over(book: NoiseBook, tensor: torch.Tensor) -> LazyTensor:
     memory.fill_(torch.nan if memory.is_floating_point() else torch.iinfo(memory.dtype).min)
     for alias in aliases:
         own = handles.as_strided(alias.shape, alias.stride(), alias.storage_offset())
-        alias.own_class = type(alias)  # type: ignore[attr-defined]
-        alias.lazy = LazyTensor.of(book, own, alias.dtype)  # type: ignore[attr-defined]
+        alias.__dict__.update(own_class=type(alias), lazy=LazyTensor.of(book, own, alias.dtype))
         alias.__class__ = LazyInPlace
         book.taken_over.append(weakref.ref(alias))
-    return lazy_of(tensor)  # type: ignore[arg-type]
+    return lazy_of(tensor)
 
 
 def give_back(taken_over: "Sequence[weakref.ref[Any]]") -> None:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from tokenlaw.stats.enumeration.choices import Weight
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 
 
 class Step(Protocol):
@@ -134,6 +135,7 @@ def exponential(value: Weight) -> float:
         return math.inf
 
 
+@as_the_real_one
 def ratio(value: Weight, divisor: Weight) -> Weight:
     """The quotient, a fraction where both are rational.
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.drawing import Drawer
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import operand
 from tokenlaw.stats.enumeration.lazy_arrays import lazy_array
 
@@ -36,11 +37,11 @@ class Distributions:
             self.draw.refuse("random(out=...)", "writes random numbers into an array of floats")
         if size is None:
             return self.draw.uniform("random")
-        return self._filled(np.empty(size), lambda: self.draw.uniform("random"))
+        return self._filled(self._real("random", size), lambda: self.draw.uniform("random"))
 
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Any:
         """Uniform numbers between two others."""
-        like = self.scratch.uniform(low, high, size)
+        like = self._real("uniform", low, high, size)
         return low + (high - low) * self._filled(like, lambda: self.draw.uniform("uniform"))
 
     def standard_exponential(
@@ -49,25 +50,25 @@ class Distributions:
         """Exponential noise."""
         if out is not None:
             self.draw.refuse("standard_exponential(out=...)", "writes random numbers into an array of floats")
-        like = self.scratch.standard_exponential(size)
+        like = self._real("standard_exponential", size)
         return self._filled(like, lambda: self.draw.exponential("standard_exponential"))
 
     def exponential(self, scale: Any = 1.0, size: Size = None) -> Any:
         """Exponential noise, scaled."""
-        like = self.scratch.exponential(scale, size)
+        like = self._real("exponential", scale, size)
         noise = self._filled(like, lambda: self.draw.exponential("exponential"))
         return noise if np.ndim(scale) == 0 and scale == 1 else scale * noise
 
     def gumbel(self, loc: Any = 0.0, scale: Any = 1.0, size: Size = None) -> Any:
         """Gumbel noise, scaled and shifted."""
-        like = self.scratch.gumbel(loc, scale, size)
+        like = self._real("gumbel", loc, scale, size)
         noise = self._filled(like, lambda: self.draw.gumbel("gumbel"))
         return noise if np.ndim(loc) + np.ndim(scale) == 0 and (loc, scale) == (0, 1) else loc + scale * noise
 
     def integers(self, low: Any, high: Any = None, size: Size = None, *arguments: Any, **options: Any) -> Any:
         """Integers, all equally likely."""
         name = "integers" if hasattr(self.scratch, "integers") else "randint"
-        like = getattr(self.scratch, name)(low, high, size, *arguments, **options)
+        like = self._real(name, low, high, size, *arguments, **options)
         endpoint = options.get("endpoint", arguments[1] if len(arguments) > 1 else False)
         first, end = (0, low) if high is None else (low, high)
         firsts, ends = np.broadcast_to(first, np.shape(like)), np.broadcast_to(end, np.shape(like))
@@ -82,8 +83,8 @@ class Distributions:
     def choice(self, a: Any, size: Size = None, replace: bool = True, p: Any = None, **options: Any) -> Any:
         """Some of several values."""
         axis, shuffle = options.get("axis", 0), options.get("shuffle", True)
-        like = self.scratch.choice(
-            a, size, replace, p if p is None else np.asarray(p, dtype=float), **options
+        like = self._real(
+            "choice", a, size, replace, p if p is None else np.asarray(p, dtype=float), **options
         )
         count = int(a) if np.ndim(a) == 0 else np.shape(a)[axis]
         weights = [Fraction(1, count)] * count if p is None else plain_weights(p)
@@ -101,7 +102,7 @@ class Distributions:
 
     def multinomial(self, n: Any, pvals: Any, size: Size = None) -> Any:
         """How often each of several outcomes comes."""
-        like = self.scratch.multinomial(n, np.asarray(pvals, dtype=float), size)
+        like = self._real("multinomial", n, np.asarray(pvals, dtype=float), size)
         weights = np.broadcast_to(np.asarray(pvals, dtype=object), like.shape)
         counts = np.broadcast_to(n, like.shape[:-1])
         found = np.empty_like(like)
@@ -113,7 +114,7 @@ class Distributions:
 
     def binomial(self, n: Any, p: Any, size: Size = None) -> Any:
         """Numbers of successes."""
-        like = self.scratch.binomial(n, np.asarray(p, dtype=float), size)
+        like = self._real("binomial", n, np.asarray(p, dtype=float), size)
         counts = np.broadcast_to(n, np.shape(like))
         shares = np.broadcast_to(np.asarray(p, dtype=object), np.shape(like))
         return self._whole(
@@ -135,6 +136,10 @@ class Distributions:
         """A permutation, or permuted values."""
         values = np.arange(x) if np.ndim(x) == 0 else np.asarray(x)
         return np.take(values, self._order(values.shape[axis], "permutation"), axis=axis)
+
+    @as_the_real_one
+    def _real(self, method: str, *arguments: Any, **options: Any) -> Any:
+        return getattr(self.scratch, method)(*arguments, **options)
 
     def _order(self, count: int, function: str) -> list[int]:
         order = list(range(count))

@@ -9,10 +9,12 @@ when a draft's noise is used again to recover from its rejection: its winner dep
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NoReturn
 
 from tokenlaw.stats.enumeration.choices import Weight
-from tokenlaw.stats.enumeration.deciding import Decider, decide
+from tokenlaw.stats.enumeration.deciding import decide
 from tokenlaw.stats.enumeration.second_races import NARROW, second_race
+from tokenlaw.stats.enumeration.tape import Tape
 
 
 @dataclass(slots=True)
@@ -43,14 +45,10 @@ class Races:
     tape : decides.
     """
 
-    def __init__(self, tape: Decider) -> None:
+    def __init__(self, tape: Tape) -> None:
         self._tape = tape
         self._groups: dict[Hashable, _Group] = {}
         self._call: tuple[str, int, Mapping[Hashable, object]] = ("", 0, {})
-
-    def __contains__(self, clock: Hashable) -> bool:
-        """Whether a clock has raced."""
-        return clock in self._groups
 
     def first(
         self,
@@ -125,7 +123,7 @@ class Races:
             self._refuse("lets random numbers race that have been in separate races before")
         return next(iter(found.values()), None)
 
-    def _refuse(self, why: str) -> None:
+    def _refuse(self, why: str) -> NoReturn:
         self._tape.undecidable(self._call[0], why)
 
     def _enter(self, group: _Group) -> None:

@@ -73,9 +73,11 @@ class Replacements:
         for name in set(sys.modules) - self._modules:
             names = getattr(sys.modules.get(name), "__dict__", {})
             for key, value in list(names.items()):
-                # What was replaced twice goes back to the first.
-                while id(value) in self._before:
-                    value = names[key] = self._before[id(value)][1]  # noqa: PLW2901
+                first = value  # what was replaced twice goes back to this
+                while id(first) in self._before:
+                    first = self._before[id(first)][1]
+                if first is not value:
+                    names[key] = first
         self._before.clear()
 
 
@@ -187,7 +189,8 @@ class _Arguments:
         arguments = list(self.of.args)
         arguments[number] = value
         state = (self.of.func, tuple(arguments), self.of.keywords, vars(self.of))
-        self.of.__setstate__(state)  # type: ignore[attr-defined]
+        owner: Any = self.of
+        owner.__setstate__(state)
 
 
 def _of_function(function: FunctionType) -> Iterator[Reference]:

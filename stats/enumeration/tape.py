@@ -5,7 +5,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from traceback import walk_tb
 from types import FrameType
 from typing import NoReturn, Protocol
 
@@ -128,26 +127,28 @@ def calling_line() -> str:
     while frame is not None:
         frames.append(frame)
         frame = frame.f_back
-    return _line_of(frames)
+    return line_outside(frames)
 
 
-def raising_line(error: BaseException) -> str:
-    """The same for an exception: where the program was when something raised it."""
-    return _line_of([frame for frame, _ in walk_tb(error.__traceback__)][::-1])
-
-
-def _line_of(frames: Iterable[FrameType]) -> str:
+def line_outside(frames: Iterable[FrameType]) -> str:
+    """The same of the first of several frames that is outside; of the last one, if none is."""
     outermost = ""
     for frame in frames:
-        name = frame.f_globals.get("__name__", "")
+        name = module_of(frame)
         if not name.startswith(OURS):
             if name.partition(".")[0] not in LIBRARIES:
-                return _line(frame)
-            outermost = outermost or _line(frame)
+                return line_of(frame)
+            outermost = outermost or line_of(frame)
     return outermost or "unknown place"
 
 
-def _line(frame: FrameType) -> str:
+def module_of(frame: FrameType) -> str:
+    """Name of the module that a frame's code is of."""
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def line_of(frame: FrameType) -> str:
+    """File, line number and text of what a frame is at."""
     number, path = frame.f_lineno, frame.f_code.co_filename
     text = linecache.getline(path, number).strip()
     place = f"{os.path.basename(path)}:{number}"

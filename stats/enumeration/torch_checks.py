@@ -7,6 +7,8 @@ from types import FrameType
 
 import torch
 
+from tokenlaw.stats.enumeration.errors import as_the_real_one
+
 TRANSFORMS = ("torch._functorch.vmap", "torch._functorch.eager_transforms")
 """Modules of torch that run functions transformed."""
 
@@ -30,8 +32,9 @@ def is_transformed() -> bool:
     return False
 
 
+@as_the_real_one
 def check_weights(table: list[list[float]], count: int, replacement: bool) -> None:
-    """What torch itself checks."""
+    """What torch itself checks of `multinomial`."""
     if count <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and any(count > len(weights) for weights in table):
@@ -40,3 +43,24 @@ def check_weights(table: list[list[float]], count: int, replacement: bool) -> No
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
     if not all(sum(weights) > 0 for weights in table):
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+@as_the_real_one
+def check_shares(shares: torch.Tensor) -> None:
+    """What torch itself checks of `bernoulli`, with a tensor of probabilities."""
+    if bool(((shares < 0) | (shares > 1) | shares.isnan()).any()):
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+
+
+@as_the_real_one
+def check_share(share: float) -> None:
+    """The same with one probability."""
+    if not 0 <= share <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={share}")
+
+
+@as_the_real_one
+def check_range(low: int, high: int) -> None:
+    """What torch itself checks of random integers from ``low`` to ``high - 1``."""
+    if high <= low:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")

@@ -18,7 +18,14 @@ from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import PRECISE, write
 from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, operators, refuse
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 from tokenlaw.stats.enumeration.streams import draw
-from tokenlaw.stats.enumeration.torch_checks import check_weights, exists, is_transformed
+from tokenlaw.stats.enumeration.torch_checks import (
+    check_range,
+    check_share,
+    check_shares,
+    check_weights,
+    exists,
+    is_transformed,
+)
 
 aten = torch.ops.aten
 
@@ -98,13 +105,11 @@ class TorchDraws:
         if isinstance(weights, LazyTensor):
             refuse(self.book, "torch.bernoulli", "with random probabilities has no exact probability here")
         shares = torch.broadcast_to(weights, target.shape)
-        if bool(((shares < 0) | (shares > 1) | shares.isnan()).any()):
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        check_shares(shares)
         return self._decided("torch.bernoulli", target, [[1 - one, one] for one in _numbers(shares)])
 
     def bernoulli_float_(self, target: torch.Tensor, weight: float = 0.5, **options: Any) -> torch.Tensor:
-        if not 0 <= weight <= 1:
-            raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={weight}")
+        check_share(weight)
         return self._decided("torch.bernoulli", target, [[1 - weight, weight]] * target.numel())
 
     def multinomial(
@@ -135,10 +140,7 @@ class TorchDraws:
         if high is None or high - low > MOST_VALUES:
             size = "all integers" if high is None else f"{high - low} values"
             refuse(self.book, "torch.randint", f"among {size} is too many to enumerate")
-        elif high <= low:
-            raise RuntimeError(
-                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-            )
+        check_range(low, high)
         share = 1 / (high - low)
         return self._decided("torch.randint", target, [[share] * (high - low)] * target.numel(), low)
 

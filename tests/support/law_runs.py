@@ -143,3 +143,17 @@ def _single_laws(logits: Tensor, params: RowParameters) -> Tensor:
     law = torch.zeros_like(law).scatter(-1, order, ordered / ordered.sum(-1, keepdim=True))
     greedy = torch.zeros_like(law).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
     return torch.where(heat > 0, law, greedy)
+
+
+class FirstToken(ChainVerifier):
+    """A row in so many begins with token 0 and ends there."""
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+
+    def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
+        emitted = super().verify(batch, seed=seed, uniforms=uniforms)
+        wrong = torch.rand(len(emitted), generator=torch.Generator().manual_seed(seed)) < self.share
+        emitted[wrong] = -1
+        emitted[wrong, 0] = 0
+        return emitted

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError
+from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError, as_the_real_one
 from tokenlaw.stats.enumeration.lazy_arrays import lazily
 from tokenlaw.stats.enumeration.lazy_generators import (
     SCRATCH,
@@ -100,6 +100,7 @@ def _lazily(make: Callable[..., Any]) -> Callable[..., Any]:
     """A function that makes arrays, lazy ones of lazy numbers."""
 
     @wraps(make)
+    @as_the_real_one
     def function(*arguments: Any, **options: Any) -> Any:
         return lazily(make(*arguments, **options))
 

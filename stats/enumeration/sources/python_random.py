@@ -1,6 +1,5 @@
 """``random`` and ``secrets``: their functions and the methods of every ``random.Random``."""
 
-import _random
 import random
 import secrets
 import tempfile
@@ -11,7 +10,7 @@ from typing import Any, NoReturn
 
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.drawing import Drawer
-from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError
+from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError, as_the_real_one
 from tokenlaw.stats.enumeration.replacing import METHODS, Replacements
 from tokenlaw.stats.enumeration.tape import ADVICE, Tape
 
@@ -89,7 +88,9 @@ class _Methods:
         self._draw = draw
         # Names of temporary files are random, and no part of the law; the first folder has a name of its own.
         tempfile.gettempdir()
-        self._names = tempfile._get_candidate_names().rng  # type: ignore[attr-defined]
+        names: Any = tempfile
+        self._names = names._get_candidate_names().rng
+        self._scratch = random.Random(0)
         self._real = {name: getattr(random.Random, name) for name in (*DECIDED, *REFUSED) if name in KNOWN}
 
     def by_name(self) -> dict[str, Callable[..., Any]]:
@@ -103,6 +104,7 @@ class _Methods:
             return self._random(real)
         lazy = getattr(self, name.strip("_")) if name in DECIDED else partial(self._refuse, name)
 
+        @as_the_real_one
         def method(generator: random.Random, *arguments: Any, **options: Any) -> Any:
             if type(generator).random is not random.Random.random or generator is self._names:
                 return real(generator, *arguments, **options)
@@ -117,22 +119,27 @@ class _Methods:
     def _refuse(self, name: str, *arguments: Any, **options: Any) -> NoReturn:
         self._draw.refuse(name)
 
+    @as_the_real_one
     def seed(self, generator: random.Random, a: object = None, version: int = 2) -> None:
-        # Seeds that are equal as numbers, such as 1 and True, give the same random numbers.
-        self._draw.seed(a, state=_random.Random(a).getstate() if isinstance(a, int | float) else None)
+        # Seeds that look different may give the same random numbers, as 1 and True do.
+        self._real["seed"](self._scratch, a, version)
+        self._draw.seed(a, "seed", self._scratch.getstate())
 
     def setstate(self, generator: random.Random, state: object) -> NoReturn:
         self._draw.refuse("setstate", "would repeat random numbers")
 
+    @as_the_real_one
     def getrandbits(self, generator: random.Random, k: int) -> int:
-        return self._draw.below(2**k, "getrandbits")
+        return self._draw.below(2**k, "getrandbits") if k >= 0 else self._real["getrandbits"](generator, k)
 
     def randbelow(self, generator: random.Random, n: int) -> int:
         return self._draw.below(n, "randrange")
 
+    @as_the_real_one
     def choice(self, generator: random.Random, seq: Sequence[Any]) -> Any:
         return seq[self._draw.below(len(seq), "choice")] if len(seq) else self._real["choice"](generator, seq)
 
+    @as_the_real_one
     def choices(
         self,
         generator: random.Random,
@@ -150,12 +157,13 @@ class _Methods:
             known = self._draw.distribution(given, "choices", cumulative=weights is None)
         if known is None:
             real = self._real["choices"]
-            return real(generator, population, weights, cum_weights=cum_weights, k=k)  # type: ignore[no-any-return]
+            return list(real(generator, population, weights, cum_weights=cum_weights, k=k))
         return [population[self._draw.one_of(known, "choices")] for _ in range(k)]
 
     def shuffle(self, generator: random.Random, x: MutableSequence[Any]) -> None:
         self._draw.shuffle(x, "shuffle")
 
+    @as_the_real_one
     def sample(
         self,
         generator: random.Random,
@@ -165,7 +173,7 @@ class _Methods:
         counts: Sequence[int] | None = None,
     ) -> list[Any]:
         if counts is not None or not isinstance(population, Sequence) or not 0 <= k <= len(population):
-            return self._real["sample"](generator, population, k, counts=counts)  # type: ignore[no-any-return]
+            return list(self._real["sample"](generator, population, k, counts=counts))
         left = list(range(len(population)))
         return [population[left.pop(self._draw.below(len(left), "sample"))] for _ in range(k)]
 

@@ -1,7 +1,7 @@
 """Random numbers of torch: while a law is enumerated, the kernels that draw them ask a tape.
 
-Only those kernels are replaced, through ``torch.library``: all else runs as always, and costs nothing.
-Draws from finitely many values are decided at once; real numbers become lazy tensors.
+Only those kernels are replaced, through torch's operator library: all else runs as always, and costs
+nothing. Draws from finitely many values are decided at once; real numbers become lazy tensors.
 """
 
 import importlib
@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 import torch
+from torch import library
 
 from tokenlaw.stats.enumeration import (  # noqa: F401 - they register what can be done with lazy tensors
     lazy_tensor_decisions,
@@ -17,11 +18,13 @@ from tokenlaw.stats.enumeration import (  # noqa: F401 - they register what can 
     lazy_tensor_races,
     lazy_tensor_values,
 )
-from tokenlaw.stats.enumeration.errors import UndecidableError
+from tokenlaw.stats.enumeration.errors import UndecidableError, as_the_real_one
 from tokenlaw.stats.enumeration.lazy_tensors import LazyInPlace, give_back, refuse
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
+from tokenlaw.stats.enumeration.replacing import Replacements
 from tokenlaw.stats.enumeration.tape import ADVICE, Tape
 from tokenlaw.stats.enumeration.torch_draws import TorchDraws
+from tokenlaw.stats.enumeration.torch_operands import MAKERS, refusing
 
 SCRIPTED = (torch._C.ScriptFunction, torch._C.ScriptMethod)
 """Functions that read the memory of tensors past their Python class."""
@@ -44,30 +47,28 @@ class TorchRandom:
 
     def __init__(self, tape: Tape) -> None:
         self.tape, self.book = tape, NoiseBook(tape)
-        self._library: torch.library.Library | None = None
+        self._kernels: Any = None
+        self._replaced = Replacements()
         self._draws = TorchDraws(self.book)
-        self._calls = {kind: kind.__call__ for kind in SCRIPTED}
 
     def __enter__(self) -> "TorchRandom":
         _prepare()
+        self._replace_functions()
         self.book.generators.enter()
-        self._library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
+        self._kernels = library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]  # torch has no types
         with warnings.catch_warnings():
             # Replacing a kernel is what torch warns of.
             warnings.simplefilter("ignore")
             for name, kernel in self._draws.kernels().items():
                 for device in _devices():
-                    self._library.impl(name, kernel, device)  # type: ignore[no-untyped-call]
-        for kind, call in self._calls.items():
-            kind.__call__ = self._guarded(call)  # type: ignore[method-assign]
+                    self._kernels.impl(name, kernel, device)
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._library is not None:
-            self._library._destroy()  # type: ignore[no-untyped-call]
-            self._library = None
-        for kind, call in self._calls.items():
-            kind.__call__ = call  # type: ignore[method-assign]
+        if self._kernels is not None:
+            self._kernels._destroy()
+            self._kernels = None
+        self._replaced.close()
         give_back(self.book.taken_over)
         unseen = self.book.generators.exit()
         if unseen and exception[0] is None:
@@ -76,7 +77,18 @@ class TorchRandom:
                 f"dropout inside a fused kernel. {ADVICE}"
             )
 
+    def _replace_functions(self) -> None:
+        for kind in SCRIPTED:
+            self._replaced.attribute(kind, "__call__", self._guarded(kind.__call__))
+        makers: dict[int, Any] = {}
+        for name in MAKERS:
+            real = getattr(torch, name)
+            makers[id(real)] = refusing(real)
+            self._replaced.attribute(torch, name, makers[id(real)])
+        self._replaced.references(self.tape.program, lambda value: makers.get(id(value), value))
+
     def _guarded(self, call: Any) -> Any:
+        @as_the_real_one
         def guarded(function: Any, *args: Any, **options: Any) -> Any:
             if any(type(value) is LazyInPlace for value in (*args, *options.values())):
                 refuse(self.book, "a scripted function", "reads random numbers that aren't decided")

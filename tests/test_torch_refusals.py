@@ -1,8 +1,8 @@
 # ruff: noqa: PLW0108 - a bound method would draw once, a lambda draws in each run
-"""Undecided tensors never give a wrong law: memory that is shared, refusals by name, nothing left behind."""
+"""What can't be decided of torch's random numbers is refused by name, and no program can hide it."""
 
 import contextlib
-import math
+import random
 import threading
 import warnings
 from collections.abc import Callable
@@ -11,116 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import tensor
 
-from support.torch_laws import check_law, coin, independent
-from tokenlaw.stats.enumeration.errors import NotRepeatableError, UndecidableError
+from support.torch_laws import check_law, coin
+from tokenlaw.stats.enumeration.errors import UndecidableError
 from tokenlaw.stats.enumeration.exact_law import exact_law
 from tokenlaw.stats.enumeration.torch_draws import REFUSED
-
-TWO_COINS = independent(coin(0.25), coin(0.25))
-
-
-def kept_name() -> torch.Tensor:
-    """The tensor itself is used after noise was written into it."""
-    q = torch.empty(2)
-    q.uniform_()
-    return q
-
-
-def older_view() -> torch.Tensor:
-    """A view from before the noise."""
-    q = torch.zeros(4)
-    view = q.view(2, 2)
-    q.uniform_()
-    return view[0]
-
-
-def other_name() -> torch.Tensor:
-    """A tensor with the same memory that isn't known as a view."""
-    q = torch.zeros(2)
-    other = q.detach()
-    q.uniform_()
-    return other
-
-
-def row_by_row() -> torch.Tensor:
-    """Noise for each row from its own generator, as serving engines draw it."""
-    q = torch.empty(2, 3)
-    for row, seed in enumerate((3, 4)):
-        q[row].uniform_(generator=torch.Generator().manual_seed(seed))
-    return q[:, 1]
-
-
-def rows_in_inference_mode() -> torch.Tensor:
-    """There, views don't know what they are views of."""
-    with torch.inference_mode():
-        return row_by_row()
-
-
-def some_rows_again() -> torch.Tensor:
-    """A row of noise, written over with other noise."""
-    q = torch.empty(2, 3).uniform_()
-    q[1].uniform_(generator=torch.Generator().manual_seed(3))
-    return q[:, 1]
-
-
-def written_by_index() -> torch.Tensor:
-    """Random numbers copied into a tensor that the program has."""
-    q = torch.ones(3)
-    view = q[1:]
-    q[torch.tensor([False, True, True])] = torch.rand(2)
-    return view
-
-
-def copied() -> torch.Tensor:
-    """Slices that are assigned."""
-    q = torch.ones(4)
-    q[:2] = torch.rand(2)
-    q[2].copy_(q[0])
-    return q[1:3]
-
-
-def scattered() -> torch.Tensor:
-    """Values at places."""
-    return torch.ones(3).scatter_(0, torch.tensor([2, 0]), torch.rand(2))[::2]
-
-
-def changed_in_place() -> torch.Tensor:
-    """Computing in place changes all views."""
-    q = torch.empty(2).uniform_()
-    view = q.view(2, 1)
-    q.mul_(4).div_(4)
-    return view[:, 0]
-
-
-@pytest.mark.parametrize(
-    "program",
-    [
-        *(kept_name, older_view, other_name, row_by_row, rows_in_inference_mode, some_rows_again),
-        *(written_by_index, copied, scattered, changed_in_place),
-    ],
-)
-def test_whoever_shares_memory_shares_the_numbers(program):
-    check_law(lambda: program() < 0.25, TWO_COINS)
-
-
-def test_a_parameter_can_be_initialised():
-    parameter = torch.nn.Parameter(torch.zeros(2))
-    check_law(lambda: torch.nn.init.uniform_(parameter) < 0.25, TWO_COINS)
-    assert type(parameter) is torch.nn.Parameter
-    assert parameter.isnan().all()
-
-
-def test_what_is_decided_stays_decided():
-    def program() -> tuple[bool, bool, bool]:
-        u = torch.rand(1)
-        copies = u.clone().double(), u[0].item()
-        return bool(u < 0.5), bool(copies[0] < 0.25), copies[1] < 0.75
-
-    check_law(
-        program,
-        {(True, True, True): 0.25, (True, False, True): 0.25, (False, False, True): 0.25, (False,) * 3: 0.25},
-    )
 
 
 def out_of_reach() -> torch.Tensor:
@@ -231,7 +127,7 @@ def test_what_cannot_be_decided_is_refused_by_name(message, program):
     with pytest.raises(UndecidableError) as refusal:
         exact_law(program)
     assert message in str(refusal.value)
-    assert "thread" in message or "test_torch_lazy_tensors.py:" in str(refusal.value)
+    assert "thread" in message or "test_torch_refusals.py:" in str(refusal.value)
 
 
 def test_a_refusal_cannot_be_caught_by_the_program():
@@ -292,73 +188,49 @@ def test_every_random_operator_is_decided_refused_or_made_of_others():
             assert not tagged or packet in known or any(part in packet for part in fused), name
 
 
-ADVANCED = torch.Generator().manual_seed(3)
-torch.rand(1, generator=ADVANCED)
+READ_ELSEWHERE: list[tuple[str, Callable[[], Any]]] = [
+    ("torch.tensor", lambda: torch.tensor(random.random())),
+    ("torch.tensor", lambda: torch.tensor([[1.0], [random.random()]])),
+    ("torch.tensor", lambda: tensor(data=random.random())),
+    ("torch.as_tensor", lambda: torch.as_tensor(np.random.rand(2))),
+    ("torch.asarray", lambda: torch.asarray(random.random())),
+    ("torch.from_numpy", lambda: torch.from_numpy(np.random.rand(2))),
+    ("torch.full", lambda: torch.full((2,), random.random())),
+    ("torch.mul", lambda: ONES * random.random()),
+    ("torch.mul", lambda: random.random() * ONES),
+    ("torch.mul", lambda: torch.rand(2) * random.random()),
+    ("torch.clamp", lambda: torch.rand(2).clamp(min=random.random())),
+    ("torch.lt", lambda: torch.lt(ONES, other=random.random())),
+    ("torch.fill_", lambda: torch.ones(2).fill_(random.random())),
+    ("torch.setitem", lambda: torch.ones(2).__setitem__(0, random.random())),
+]
+"""Functions of torch that read random numbers of others."""
 
 
-@pytest.mark.parametrize("draws_again", [True, False])
-def test_draws_past_the_kernels_are_noticed(draws_again):
-    """What another operator leaves behind in the generator's state, a real draw stands for here."""
+@pytest.mark.parametrize(("name", "function"), READ_ELSEWHERE)
+def test_numbers_of_others_are_refused_past_except(name, function):
+    def program() -> str:
+        try:
+            function()
+        except Exception:
+            return "another way"
+        return "fine"
 
-    def program() -> bool:
-        torch.default_generator.set_state(ADVANCED.get_state())
-        return bool(torch.rand(1) < 0.5) if draws_again else True
-
-    with pytest.raises(UndecidableError, match="isn't seen here"):
+    with pytest.raises(UndecidableError, match=rf"test_torch_refusals.py:\d+ .*: {name} reads the value"):
         exact_law(program)
 
 
-def test_real_randomness_is_back_afterwards():
-    torch.manual_seed(11)
-    expected = (
-        torch.rand(3),
-        torch.empty(3).exponential_(),
-        torch.randn(2),
-        torch.multinomial(torch.ones(9), 4),
-    )
-    torch.manual_seed(11)
-
-    def program() -> bool:
-        torch.manual_seed(0)
-        torch.randint(3, (1,))
-        if torch.rand(1) < 0.5:
-            raise ValueError("as programs do")
-        return True
-
-    law = exact_law(program)
-    assert sorted(map(str, law.probabilities)) == ["True", "raises ValueError: as programs do"]
-    with pytest.raises(UndecidableError):
-        exact_law(lambda: torch.randn(1))
-    real = torch.rand(3), torch.empty(3).exponential_(), torch.randn(2), torch.multinomial(torch.ones(9), 4)
-    assert all(torch.equal(one, other) for one, other in zip(real, expected, strict=True))
+def test_comparisons_with_numbers_of_others_are_decided():
+    quarter = torch.tensor([0.25, 1.0])
+    law = {(True, False): 0.75, (False, False): 0.25}
+    check_law(lambda: quarter < random.random(), law)
+    check_law(lambda: random.random() > quarter, law)
+    check_law(lambda: torch.lt(quarter, random.random()), law)
+    check_law(lambda: bool(torch.rand(()) < random.random()), coin(0.5))
 
 
-def test_generators_of_the_program_keep_their_state():
-    generator = torch.Generator().manual_seed(5)
-    before = generator.get_state()
-    check_law(lambda: torch.rand(1, generator=generator) < 0.5, {(True,): 0.5, (False,): 0.5})
-    assert torch.equal(generator.get_state(), before)
-
-
-BUFFER = torch.zeros(2)
-
-
-def test_a_buffer_may_outlive_a_run_but_not_its_numbers():
-    check_law(lambda: BUFFER.uniform_() < 0.25, TWO_COINS)
-    assert type(BUFFER) is torch.Tensor
-
-    def stale() -> bool:
-        found = bool(BUFFER[0] < 0.5)
-        BUFFER.uniform_()
-        return found
-
-    with pytest.raises(NotRepeatableError, match=r"test_torch_lazy_tensors.py:\d+ .*earlier run"):
-        exact_law(stale)
-    assert type(BUFFER) is torch.Tensor
-    assert math.isnan(BUFFER[0].item())
-
-
-def test_the_memory_of_a_program_is_not_marked_as_shared():
-    weights = torch.ones(2, dtype=torch.float64)
-    exact_law(lambda: (weights / torch.empty(2, dtype=torch.float64).exponential_()).argmax())
-    assert weights.untyped_storage().resizable()
+def test_tensors_of_what_is_known_are_made_as_ever():
+    real = torch.tensor, torch.from_numpy
+    check_law(lambda: (tensor([1, 2]) + torch.from_numpy(np.ones(2))).tolist(), {(2.0, 3.0): 1.0})
+    assert (torch.tensor, torch.from_numpy) == real
+    assert tensor is torch.tensor

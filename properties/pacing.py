@@ -1,0 +1,42 @@
+"""Time of a search: how much of its budget it has spent, and how often it says where it stands."""
+
+import time
+from dataclasses import dataclass, field
+
+from tokenlaw.spec.suites import Progress
+
+_SECONDS_BETWEEN_PROGRESS = 0.1
+
+
+@dataclass
+class Reporter:
+    """Passes progress on, but not too often."""
+
+    progress: Progress
+    last: float = 0.0
+
+    def say(self, what: str, done: int, total: int, always: bool = False) -> None:
+        """Say that ``done`` of ``total`` are done, if nothing was said just before, or ``always``."""
+        now = time.monotonic()
+        if always or now - self.last >= _SECONDS_BETWEEN_PROGRESS:
+            self.last = now
+            self.progress(what, done, total)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """Time since it was made."""
+
+    monotonic: float = field(default_factory=time.monotonic)
+    process: float = field(default_factory=time.process_time)
+
+    def wall(self) -> float:
+        """Seconds."""
+        return time.monotonic() - self.monotonic
+
+    def spent(self) -> float:
+        """Seconds of processor time, or a third of the wall-clock time if that is more.
+
+        On a busy machine a search must not end before it has begun, and one that waits must end as well.
+        """
+        return max(time.process_time() - self.process, self.wall() / 3)

@@ -1,0 +1,85 @@
+"""The law of a program or of a spec by name: how far it is followed, and who is told."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tokenlaw.prove_command import MAX_PATHS
+from tokenlaw.prove_shapes import with_shapes
+from tokenlaw.spec.suites import Progress
+from tokenlaw.stats.enumeration.exact_law import exact_law
+from tokenlaw.stats.enumeration.law import Law
+from tokenlaw.stats.enumeration.sources import default_sources
+from tokenlaw.stats.enumeration.tape import Source, Tape
+
+WHOLE = 1_000_000
+"""Progress counts the explored probability in millionths."""
+
+_TELL_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """How far programs are followed, and how close laws must be.
+
+    Attributes
+    ----------
+    max_paths : of each law that is enumerated.
+    seconds : of the enumeration of each law; None for no limit.
+    tolerance : total variation up to which laws count as equal
+        (`tokenlaw.prove_verdict.Comparison.allowed`).
+    """
+
+    max_paths: int = MAX_PATHS
+    seconds: float | None = None
+    tolerance: float | None = None
+
+
+@dataclass(frozen=True)
+class Named:
+    """A function, and what reports call it."""
+
+    function: Callable[..., Any]
+    name: str
+
+
+class Enumeration:
+    """The law of a program with the shapes of its paths.
+
+    Parameters
+    ----------
+    named : the program.
+    bounds : how far it is followed.
+    progress : told now and then; the explored probability in millionths (`WHOLE`).
+    """
+
+    def __init__(self, named: Named, bounds: Bounds, progress: Progress) -> None:
+        self._named, self._bounds, self._progress = named, bounds, progress
+        self._tape = Tape()
+        self._told = self._started = time.perf_counter()
+        self.program = with_shapes(named.function, lambda: self._tape)
+
+    def law(self) -> Law:
+        """Run every path, or as many as the bounds allow."""
+        bounds = self._bounds
+        return exact_law(
+            self.program,
+            max_paths=bounds.max_paths,
+            seconds=bounds.seconds,
+            progress=self._tell,
+            sources=self.sources,
+        )
+
+    def sources(self, tape: Tape) -> Iterable[Source]:
+        """Random numbers are decided by this tape from now on."""
+        self._tape = tape
+        return default_sources(tape)
+
+    def _tell(self, paths: int, explored: float) -> None:
+        now = time.perf_counter()
+        if now - self._told >= _TELL_SECONDS and paths > 1:
+            self._told = now
+            rate = paths / max(now - self._started, 1e-9)
+            what = f"{self._named.name}: paths {paths:,}, {rate:,.0f} a second"
+            self._progress(what, int(explored * WHOLE), WHOLE)
