@@ -6,6 +6,7 @@ from typing import Any
 
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
+    DECODER,
     KV_STORE,
     PAGED_ATTENTION,
     VERIFIER,
@@ -63,6 +64,19 @@ CAPABILITY_MEMBERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "row-seeds": (),
         "trees": ("verify_tree",),
     },
+    DECODER: {
+        "sampling": (),
+        "penalties": (),
+        "stop": (),
+        "grammar": (),
+        "samples": (),
+        "own-models": ("target_law",),
+        "requests": ("submit", "step", "generated", "is_finished"),
+        "abort": ("abort",),
+        "fork": ("fork",),
+        "logprobs": ("logprobs",),
+        "free-blocks": ("num_free_blocks",),
+    },
 }
 """Contract -> capability -> members that the built object must have; empty: can only be declared."""
 
@@ -71,6 +85,7 @@ MANDATORY_MEMBERS: Mapping[str, tuple[str, ...]] = {
     KV_STORE: ("allocate", "append", "read", "free"),
     PAGED_ATTENTION: ("attend",),
     VERIFIER: ("verify",),
+    DECODER: ("decode",),
 }
 
 ATTRIBUTES = frozenset({"window", "lookahead"})
@@ -87,6 +102,7 @@ PROBED_KEYWORDS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
         ("lse", "attend", "return_lse"),
     ),
     VERIFIER: (("uniforms", "verify", "uniforms"), ("noise", "verify", "noise")),
+    DECODER: (),
 }
 """Contract -> (capability, method, keyword): a keyword in the method's signature shows the capability."""
 

@@ -17,11 +17,14 @@ from typing import Any, Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from tokenlaw.spec.deviations import KnownDeviation
+
 BLOCK_MANAGER = "block-manager"
 KV_STORE = "kv-store"
 PAGED_ATTENTION = "paged-attention"
 VERIFIER = "verifier"
-CONTRACTS = (BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER)
+DECODER = "decoder"
+CONTRACTS = (BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER, DECODER)
 
 NO_BLOCK = -1
 """Entry of a block table whose block was given back (below a sliding window)."""
@@ -214,34 +217,12 @@ class PagedAttention(Protocol):
 
 
 @dataclass(frozen=True)
-class KnownDeviation:
-    """A fault of an implementation that its owner knows of and hasn't repaired yet.
-
-    An audit runs the counterexample first. While it still refutes the check, the check is reported as a known
-    deviation, doesn't count against the verdict, and is not searched for other faults: a second fault that
-    breaks the same check stays hidden until the first is repaired. Once the counterexample passes, the entry
-    has expired: the check runs as ever and is ``unknown`` at best until the entry is removed.
-
-    Attributes
-    ----------
-    check : id of the check, such as ``kv/content``.
-    counterexample : what an audit saved for it, as plain JSON data.
-    reason : why it is accepted for now, in one sentence.
-    link : where it is tracked.
-    """
-
-    check: str
-    counterexample: Mapping[str, Any]
-    reason: str
-    link: str
-
-
-@dataclass(frozen=True)
 class Implementation:
     """Something that can be audited.
 
     ``factories`` maps a contract to a callable: ``CacheConfig -> BlockManager``, ``CacheConfig -> KVStore``,
-    ``() -> PagedAttention``, ``() -> Verifier`` (or a plain ``verify`` function in its place).
+    ``() -> PagedAttention``, ``() -> Verifier`` (or a plain ``verify`` function in its place),
+    ``DecoderConfig -> Decoder``.
     ``capabilities`` maps a contract to what is claimed for it; for a contract that isn't named there,
     capabilities are probed (`tokenlaw.spec.capabilities`).
     """

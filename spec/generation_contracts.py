@@ -1,10 +1,9 @@
-"""The doors for what is random: one speculative step (`Verifier`), and a whole decoding loop (`Decoder`).
+"""The door for one speculative step (`Verifier`).
 
-The rules that their outputs must follow are laws, not equalities: `tokenlaw.spec.speculation` and
-`tokenlaw.spec.sampling` state them exactly. Batches are ragged: a row may bring fewer drafts than others.
+The rules that its outputs must follow are laws, not equalities: `tokenlaw.spec.speculation` states them.
+Batches are ragged: a row may bring fewer drafts than others.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
@@ -162,21 +161,6 @@ class Verifier(Protocol):
 
     def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
         """Emitted tokens, int64 ``[B, K + 1]``, `NO_TOKEN` after the last one of each row."""
-        ...
-
-
-@runtime_checkable
-class Decoder(Protocol):
-    """The whole loop: drafting, verification, caches, until enough tokens are there.
-
-    Exact if, and only if, its tokens have the law of target-only decoding
-    (`tokenlaw.spec.sampling.target_only_law`).
-    """
-
-    def decode(
-        self, prompt: Sequence[int], num_tokens: int, *, draft_length: int, seed: int
-    ) -> Sequence[int]:
-        """The next ``num_tokens`` tokens after the prompt, drafting ``draft_length`` tokens a step."""
         ...
 
 

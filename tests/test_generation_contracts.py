@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from tokenlaw.spec.batch_checks import check_batch
+from tokenlaw.spec.decoder_contract import Decoder
 from tokenlaw.spec.generation_contracts import (
     NO_TOKEN,
-    Decoder,
     TreeBatch,
     Verifier,
     VerifyBatch,

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from tokenlaw.report import Report
     from tokenlaw.runner import audit
     from tokenlaw.spec.batch_checks import batch_of_laws
-    from tokenlaw.spec.contracts import BlockCopy, CacheConfig, Implementation, KnownDeviation, OutOfBlocks
+    from tokenlaw.spec.contracts import BlockCopy, CacheConfig, Implementation, OutOfBlocks
+    from tokenlaw.spec.deviations import KnownDeviation
     from tokenlaw.spec.suites import Settings
     from tokenlaw.spec.verdicts import Verdict
 
@@ -73,7 +74,8 @@ _HOMES = {
     "report": ("Report",),
     "runner": ("audit",),
     "spec.batch_checks": ("batch_of_laws",),
-    "spec.contracts": ("BlockCopy", "CacheConfig", "Implementation", "KnownDeviation", "OutOfBlocks"),
+    "spec.contracts": ("BlockCopy", "CacheConfig", "Implementation", "OutOfBlocks"),
+    "spec.deviations": ("KnownDeviation",),
     "spec.suites": ("Settings",),
     "spec.verdicts": ("Verdict",),
 }

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from tokenlaw.checks import did_you_mean
 from tokenlaw.errors import BadUse
-from tokenlaw.spec.contracts import ContractError, Implementation, KnownDeviation
+from tokenlaw.spec.contracts import ContractError, Implementation
+from tokenlaw.spec.deviations import KnownDeviation
 from tokenlaw.spec.suites import CounterexampleError, Settings, Suite
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.text import one_line

@@ -5,7 +5,8 @@ import os
 from fake_targets import Manager, Refuted
 
 from tokenlaw.properties.trace import New, Trace, to_data
-from tokenlaw.spec.contracts import BLOCK_MANAGER, Implementation, KnownDeviation
+from tokenlaw.spec.contracts import BLOCK_MANAGER, Implementation
+from tokenlaw.spec.deviations import KnownDeviation
 
 CASE = to_data(Trace((New((1, 2)),)))
 ENTRY = KnownDeviation("fake/content", CASE, "forks tear, rewrite planned", "https://example.org/7")
