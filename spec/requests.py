@@ -1,8 +1,8 @@
 """What a decoding loop is asked for, and the law of what it must answer.
 
-The law is that of target-only decoding: one token after the other, each drawn from what the model, the sampling
-parameters and the grammar say about it, until a stop token or the asked number of tokens is there. Drafts,
-caches, batches and other requests don't occur in it, because none of them may change it.
+The law is that of target-only decoding: one token after the other, each drawn from what the model, the
+sampling parameters and the grammar say about it, until a stop token or the asked number of tokens is there.
+Drafts, caches, batches and other requests don't occur in it, because none of them may change it.
 """
 
 import math
@@ -47,7 +47,7 @@ class Grammar:
             for token, following in row.items():
                 if not 0 <= following < len(self.transitions):
                     raise ValueError(
-                        f"token {token} leads from state {state} to {following}, which isn't there"
+                        f"token {token} leads {state} -> {following}: there is no state {following}"
                     )
 
     def allowed(self, generated: Tokens) -> frozenset[int]:
@@ -56,8 +56,9 @@ class Grammar:
         for position, token in enumerate(generated):
             row = self.transitions[state]
             if token not in row:
+                before = generated[:position]
                 raise ValueError(
-                    f"the grammar doesn't allow token {token} after {generated[:position]}; it allows {sorted(row)}"
+                    f"the grammar doesn't allow token {token} after {before}; it allows {sorted(row)}"
                 )
             state = row[token]
         return frozenset(self.transitions[state])
