@@ -96,6 +96,7 @@ def run_trace(
     capabilities: frozenset[str],
     muted: frozenset[str] = frozenset(),
     read_back_every: int = 1,
+    watch: Callable[[World, Step], None] = lambda *_: None,
 ) -> Outcome:
     """Run a trace on a fresh manager and judge it.
 
@@ -107,6 +108,7 @@ def run_trace(
     muted : ids of checks whose violations are ignored.
     read_back_every : after this many operations, and at the end, all live sequences are read back and all
         reference counts, tables and cached keys compared; in between, only what an operation touched.
+    watch : called after each operation, also after one that breaks a rule, but not after a crash.
 
     Returns
     -------
@@ -130,6 +132,7 @@ def run_trace(
                 outcome.operations += 1
             if due:
                 _read_back(world, step)
+            watch(world, step)
             if world.violations:
                 break
     except CrashedError as crash:

@@ -1,11 +1,12 @@
 """The suite for block managers: every rule of `tokenlaw.properties.rules`, explored or replayed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
 from tokenlaw.properties.exploration import explore
+from tokenlaw.properties.frames import film, with_frames
 from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.replaying import factory_of, require, trace_of
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
@@ -43,7 +44,7 @@ class BlockManagerSuite:
         def run(trace: Trace, muted: frozenset[str]) -> Outcome:
             return run_trace(factory, trace, capabilities, muted=muted)
 
-        return explore(
+        found = explore(
             self.checks,
             traces(capabilities, profile),
             run,
@@ -54,6 +55,15 @@ class BlockManagerSuite:
             progress=progress,
             before_run=announce,
         )
+
+        def filmed(row: Evidence) -> Evidence:
+            if row.counterexample is None:
+                return row
+            trace = trace_of(row.counterexample, BLOCK_MANAGER)
+            announce(trace)
+            return replace(row, frames=film(factory, trace, capabilities, row.check.id))
+
+        return [filmed(row) for row in found]
 
     def replay(
         self,
@@ -75,4 +85,6 @@ class BlockManagerSuite:
         require(needed_capabilities(trace), capabilities, implementation)
         announce(trace)
         outcome = run_trace(factory, trace, capabilities, read_back_every=1)
-        return judge(self.checks, capabilities, judgement_of(outcome, trace))
+        rows = judge(self.checks, capabilities, judgement_of(outcome, trace))
+        announce(trace)
+        return with_frames(rows, film(factory, trace, capabilities))

@@ -59,7 +59,7 @@ class Published(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """One operation while it runs; the fields from ``free_before`` on concern its latest call.
+    """One operation while it runs; the fields from ``free_before`` on concern its latest call, but `applied`.
 
     Attributes
     ----------
@@ -70,6 +70,7 @@ class Step:
     length_before, table_before : of the acting sequence before the call.
     first_block : logical block of the acting sequence from which on its content may have changed.
     hit : tokens of the prompt that the manager says were cached.
+    copies, applied : those that were drained last, and all that were applied.
     refused : whether a scheduling call raised `OutOfBlocks`.
     raised : whether a call that had to fail, or was allowed to, raised.
     batching : whether copies and writes wait for further calls of the operation.
@@ -87,6 +88,7 @@ class Step:
     first_block: int = 0
     hit: int = 0
     copies: list[BlockCopy] = field(default_factory=list)
+    applied: list[BlockCopy] = field(default_factory=list)
     slots: list[Slot] = field(default_factory=list)
     published: list[int] = field(default_factory=list)
     refused: bool = False

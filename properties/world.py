@@ -203,6 +203,7 @@ class World:
         self.exercised["several copies"] += len(step.copies) > 1
         self.judge(Moment.COPYING, step)
         apply_copies(self.memories, step.copies)
+        step.applied += step.copies
         for copy in step.copies:
             if copy.destination_tier == DEVICE and self.in_pool(copy.destination):
                 step.touched.add(copy.destination)

@@ -14,7 +14,6 @@ from tokenlaw.spec.laws import (
     FLOAT_TOLERANCE,
     Number,
     Tokens,
-    check_count,
     check_law,
     check_same_vocabulary,
     check_tokens,
@@ -147,24 +146,6 @@ def emitted_law(*, target: Sequence[Number], draft: Sequence[Number]) -> tuple[N
     rejection = total(draft) - total(accepted)
     replacement = residual(target=target, draft=draft)
     return tuple(taken + rejection * replaced for taken, replaced in zip(accepted, replacement, strict=True))
-
-
-def expected_tokens(acceptance_rate: Number, draft_length: int) -> Number:
-    """Expected number of tokens of one step when each draft is accepted with the same probability.
-
-    ``(1 - a**(K + 1)) / (1 - a)``, Leviathan et al. 2023, equation 1, and K + 1 for a = 1. The widespread
-    form with ``1 - a**K`` leaves out the token that the target adds to every step.
-
-    >>> from fractions import Fraction
-    >>> expected_tokens(0.5, 4), float(expected_tokens(Fraction(8, 10), 4)), expected_tokens(1.0, 4)
-    (1.9375, 3.3616, 5.0)
-    """
-    check_count(draft_length, "draft length")
-    if not 0 <= acceptance_rate <= 1:
-        raise ValueError(f"an acceptance rate lies in 0..1, but got {acceptance_rate}")
-    if acceptance_rate == 1:
-        return acceptance_rate * (draft_length + 1)
-    return (1 - acceptance_rate ** (draft_length + 1)) / (1 - acceptance_rate)
 
 
 def chain_verification(

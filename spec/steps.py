@@ -101,11 +101,11 @@ def mean_accepted(step: dict[StepOutcome, Number]) -> Number:
 def mean_emitted(step: dict[StepOutcome, Number]) -> Number:
     """Expected number of emitted tokens.
 
-    For a constant acceptance rate it has the closed form `tokenlaw.spec.speculation.expected_tokens`; the
+    For a constant acceptance rate it has the closed form `expected_tokens`; the
     form with ``1 - a**K`` would give 15/8 here:
 
     >>> from fractions import Fraction
-    >>> from tokenlaw.spec.speculation import chain_verification, expected_tokens
+    >>> from tokenlaw.spec.speculation import chain_verification
     >>> half = Fraction(1, 2)
     >>> def target(tokens): return half, half
     >>> def draft(tokens): return Fraction(1), Fraction(0)
@@ -114,3 +114,20 @@ def mean_emitted(step: dict[StepOutcome, Number]) -> Number:
     (Fraction(31, 16), Fraction(31, 16))
     """
     return total([probability * len(outcome.tokens) for outcome, probability in step.items()])
+
+
+def expected_tokens(acceptance_rate: Number, draft_length: int) -> Number:
+    """Expected number of tokens of one step when each draft is accepted with the same probability.
+
+    ``(1 - a**(K + 1)) / (1 - a)``, Leviathan et al. 2023, equation 1, and K + 1 for a = 1. The widespread
+    form with ``1 - a**K`` leaves out the token that the target adds to every step.
+
+    >>> expected_tokens(0.5, 4), expected_tokens(1.0, 4)
+    (1.9375, 5.0)
+    """
+    check_count(draft_length, "draft length")
+    if not 0 <= acceptance_rate <= 1:
+        raise ValueError(f"an acceptance rate lies in 0..1, but got {acceptance_rate}")
+    if acceptance_rate == 1:
+        return acceptance_rate * (draft_length + 1)
+    return (1 - acceptance_rate ** (draft_length + 1)) / (1 - acceptance_rate)

@@ -4,7 +4,7 @@ The lattice is that of Jepsen's checkers: one refutation outweighs everything, o
 every pass, and what was not tested is never a pass.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -124,6 +124,9 @@ class Evidence:
     a list of ``kind``, ``share``, ``alpha`` and ``observed``; and what a later run needs to go on.
 
     ``known`` is the reason, and the link, why a refutation is a known deviation that doesn't count.
+
+    ``frames`` is what the target said of itself after each operation of the counterexample, plain JSON data to
+    be drawn (`tokenlaw.properties.frames`); empty where nothing can be.
     """
 
     check: Check
@@ -135,3 +138,4 @@ class Evidence:
     counterexample: Mapping[str, Any] | None = None
     statistics: Mapping[str, Any] | None = None
     known: str = ""
+    frames: Sequence[Mapping[str, Any]] = ()

@@ -54,7 +54,14 @@ def test_the_matrix_as_data() -> None:
     json.dumps(data)
     assert (data["complete"], data["killed"], data["seed"]) == (False, 2, 3)
     first = data["faults"][0]
-    assert first["refuted"][0] == {"check": "kv/content", "operations": 3, "samples": None, "tried": 900}
+    assert first["refuted"][0] == {
+        "check": "kv/content",
+        "operations": 3,
+        "samples": None,
+        "tried": 900,
+        "paths": None,
+        "evaluations": None,
+    }
     assert (first["verdict"], first["classes"], first["one_check_alone"]) == ("killed", ["C1"], False)
     assert [one["verdict"] for one in data["innocents"]] == ["silent", "alarmed", "alarmed"]
 

@@ -19,10 +19,9 @@ from tokenlaw.spec.speculation import (
     chain_verification,
     deterministic_verification,
     emitted_law,
-    expected_tokens,
     residual,
 )
-from tokenlaw.spec.steps import accepted_length_law, completed_law, mean_emitted, step_law
+from tokenlaw.spec.steps import accepted_length_law, completed_law, expected_tokens, mean_emitted, step_law
 
 Law = Sequence[Fraction]
 Model = TableModel[Fraction]

@@ -25,14 +25,18 @@ class Kill:
     ----------
     check : its id.
     operations : of the shrunk trace, where the counterexample is one.
-    samples : that it took, where the check is about a law.
+    samples : that it took, where the check samples a law.
     tried : traces' operations or calls that were run before the check had decided.
+    paths : of the random numbers that were run, where the check proves a law.
+    evaluations : rows that were asked, where the check probes a law.
     """
 
     check: str
     operations: int | None
     samples: int | None
     tried: int
+    paths: int | None = None
+    evaluations: int | None = None
 
 
 @dataclass(frozen=True)
@@ -139,10 +143,12 @@ def _row(suspect: Suspect, conversation: Conversation) -> Row:
 
 def _kill(evidence: Evidence) -> Kill:
     operations = (evidence.counterexample or {}).get("operations")
-    samples = (evidence.statistics or {}).get("samples")
+    statistics = evidence.statistics or {}
     return Kill(
         evidence.check.id,
         len(operations) if isinstance(operations, list | tuple) else None,
-        samples,
+        statistics.get("samples"),
         evidence.operations,
+        statistics.get("paths"),
+        statistics.get("evaluations"),
     )

@@ -1,6 +1,7 @@
 """What ``tokenlaw faults`` says, for people and as JSON."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from tokenlaw.faults import Kill, Row
@@ -18,14 +19,23 @@ def word(row: Row) -> str:
 
 
 def size(kill: Kill) -> str:
-    """How much a check took: operations of the shrunk trace, samples of a law, or calls of a kernel.
+    """How much a check took: operations of the shrunk trace, what a law was found by, or calls of a kernel.
 
-    >>> size(Kill("kv/content", 3, None, 900)), size(Kill("law/tokens", None, 12_000, 0))
+    >>> size(Kill("kv/content", 3, None, 900)), size(Kill("law/joint", None, 12_000, 0))
     ('3 operations', '12,000 samples')
+    >>> size(Kill("law/proved", None, None, 1_915, paths=246))
+    '246 paths'
     """
-    if kill.operations is not None:
-        return f"{kill.operations} operation{'s' if kill.operations != 1 else ''}"
-    return f"{kill.tried:,} tried" if kill.samples is None else f"{kill.samples:,} samples"
+    counts = (
+        (kill.operations, "operation"),
+        (kill.samples, "sample"),
+        (kill.paths, "path"),
+        (kill.evaluations, "evaluation"),
+    )
+    for count, what in counts:
+        if count is not None:
+            return f"{count:,} {what}{'s' if count != 1 else ''}"
+    return f"{kill.tried:,} tried"
 
 
 def lines(rows: Sequence[Row]) -> list[str]:
@@ -95,10 +105,7 @@ def _data(row: Row) -> dict[str, Any]:
         "target": row.suspect.address,
         "verdict": word(row).lower(),
         **described,
-        "refuted": [
-            {"check": kill.check, "operations": kill.operations, "samples": kill.samples, "tried": kill.tried}
-            for kill in row.kills
-        ],
+        "refuted": [asdict(kill) for kill in row.kills],
         "one_check_alone": row.lonely,
         "unknown": row.unknown,
         "seconds": None if row.seconds is None else round(row.seconds, 2),

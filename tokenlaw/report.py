@@ -152,6 +152,7 @@ def _row(evidence: Evidence) -> dict[str, Any]:
         "counterexample": evidence.counterexample,
         "statistics": evidence.statistics,
         "known": encodable(evidence.known),
+        "frames": list(evidence.frames),
     }
 
 

@@ -9,9 +9,10 @@ from peers.common import Criterion
 from peers.distances import DISTANCES
 from peers.examples import EXAMPLES
 from peers.ratios import RATIOS
+from peers.texts import TEXTS
 from peers.validity import VALIDITY
 
-CRITERIA: tuple[Criterion, ...] = RATIOS + EXAMPLES + CHI_SQUARES + DISTANCES + VALIDITY
+CRITERIA: tuple[Criterion, ...] = RATIOS + EXAMPLES + CHI_SQUARES + DISTANCES + VALIDITY + TEXTS
 """All criteria, whole suites apart."""
 
 SUITES: dict[str, tuple[str, ...]] = {

@@ -8,6 +8,8 @@ import torch
 
 CPU_STATE = 5056
 """Bytes of a Mersenne twister's state in torch: the seed, how many numbers are left, where it stands, ..."""
+SEED = 8
+"""Bytes of the seed, with which every state begins."""
 FRESH = bytes([1, 0, 0, 0, 1, *[0] * 11])
 """What of it follows the seed after a seeding: one number left, seeded, at place zero."""
 
@@ -34,7 +36,7 @@ class GeneratorStates:
         else:
             earlier = known[1]
         if _is_fresh(state):
-            return state.numpy()[:8].tobytes(), False
+            return _head(state)[:SEED], False
         return state.numpy().tobytes(), not torch.equal(state, earlier)
 
     def end_run(self) -> None:
@@ -61,6 +63,13 @@ def _global_generators() -> list[torch.Generator]:
 
 def _is_fresh(state: torch.Tensor) -> bool:
     """Whether a generator was seeded and not drawn from since."""
-    counters = state[8:24].numpy().tobytes()
+    counters = _head(state)[SEED:]
     # A Mersenne twister has one number left then and is at place 0; CUDA's generators have an offset.
     return counters == FRESH if len(state) == CPU_STATE else not any(counters)
+
+
+def _head(state: torch.Tensor) -> bytes:
+    """The seed of a state and the counters behind it."""
+    # Once as an array: slices of tensors cost more than all else that is done here.
+    found: bytes = state.numpy()[: SEED + len(FRESH)].tobytes()
+    return found

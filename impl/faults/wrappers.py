@@ -1,0 +1,219 @@
+"""Faults that fit on anybody's implementation: wrappers that spoil one answer of what a factory built.
+
+An audit must be able to fail. So the target itself, wrapped by one of these, is given to the suite that has just
+found nothing: it must be refuted. A wrapper hands everything else on, optional members included.
+"""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int, Int64
+from torch import Tensor
+
+from tokenlaw.spec.contracts import (
+    BLOCK_MANAGER,
+    KV_STORE,
+    NO_BLOCK,
+    PAGED_ATTENTION,
+    VERIFIER,
+    CacheConfig,
+    Implementation,
+)
+from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
+from tokenlaw.spec.verifiers import as_verifier
+
+Factory = Callable[..., Any]
+
+
+class Wrapper:
+    """Hands every member on to what it wraps; a subclass spoils one of them.
+
+    Parameters
+    ----------
+    wrapped : what a factory built.
+    """
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_wrapped":  # while it is copied or unpickled, before it has one
+            raise AttributeError(name)
+        return getattr(self._wrapped, name)
+
+    def _spoil(self, name: str, instead: Callable[..., Any]) -> None:
+        """Answer a method by another, whose signature looks like that of the method."""
+        original = getattr(self._wrapped, name)
+        setattr(self, name, functools.wraps(original)(functools.partial(instead, original)))
+
+
+class NextBlock(Wrapper):
+    """A block manager whose tables end with the block after the one that they should end with."""
+
+    def __init__(self, wrapped: Any, config: CacheConfig) -> None:
+        super().__init__(wrapped)
+        self._blocks = config.num_blocks
+        self._spoil("block_table", self._shifted)
+
+    def _shifted(self, block_table: Callable[..., Sequence[int]], sequence: Any) -> list[int]:
+        table = list(block_table(sequence))
+        if table and table[-1] != NO_BLOCK:
+            table[-1] = (table[-1] + 1) % self._blocks
+        return table
+
+
+class StaleRow(Wrapper):
+    """A KV store in which the first row after a fork, or after any append where it can't fork, is stale.
+
+    Read back, it is the row before it.
+    """
+
+    def __init__(self, wrapped: Any, config: CacheConfig) -> None:
+        super().__init__(wrapped)
+        self._stale: dict[Any, int] = {}
+        self._spoil("read", self._read)
+        if callable(getattr(wrapped, "fork", None)):
+            self._spoil("fork", self._fork)
+        else:
+            self._spoil("append", self._append)
+
+    def _length(self, sequence: Any) -> int:
+        return int(self._wrapped.read(sequence, 0)[0].shape[1])
+
+    def _fork(self, fork: Callable[..., Any], sequence: Any) -> Any:
+        child = fork(sequence)
+        self._stale[child] = self._length(child)
+        return child
+
+    def _append(self, append: Callable[..., Any], sequence: Any, keys: Tensor, values: Tensor) -> Any:
+        length = self._length(sequence)
+        found = append(sequence, keys, values)
+        self._stale[sequence] = length
+        return found
+
+    def _read(self, read: Callable[..., Any], sequence: Any, layer: int) -> Any:
+        keys, values = read(sequence, layer)
+        row = self._stale.get(sequence, 0)
+        if 0 < row < keys.shape[1]:
+            keys, values = keys.clone(), values.clone()
+            keys[:, row], values[:, row] = keys[:, row - 1], values[:, row - 1]
+        return keys, values
+
+
+class FirstBlockTwice(Wrapper):
+    """Attention that reads the first block of each row again, where it should read the last one."""
+
+    def __init__(self, wrapped: Any) -> None:
+        super().__init__(wrapped)
+        self._spoil("attend", self._attend)
+
+    def _attend(
+        self,
+        attend: Callable[..., Any],
+        query: Float[Tensor, "batch num_queries query_heads head_size"],
+        key_cache: Float[Tensor, "num_blocks block_size kv_heads head_size"],
+        value_cache: Float[Tensor, "num_blocks block_size kv_heads head_size"],
+        block_tables: Int[Tensor, "batch max_blocks"],
+        lengths: Int[Tensor, " batch"],
+        scale: float,
+        **options: Any,
+    ) -> Any:
+        if block_tables.shape[1]:
+            last = (lengths.long() - 1).clamp(min=0) // key_cache.shape[1]
+            block_tables = block_tables.scatter(1, last[:, None], block_tables[:, :1])
+        return attend(query, key_cache, value_cache, block_tables, lengths, scale, **options)
+
+
+class TargetForResidual(Wrapper):
+    """A verifier that replaces a rejected draft by a token of the target's law: nothing is subtracted."""
+
+    def __init__(self, wrapped: Any) -> None:
+        super().__init__(wrapped)
+        self._spoil("verify", self._verify)
+
+    def _verify(
+        self, verify: Callable[..., Any], batch: VerifyBatch, *, seed: int, **numbers: Any
+    ) -> Int64[Tensor, "batch drafts+1"]:
+        emitted = verify(batch, seed=seed, **numbers)
+        last = (emitted != NO_TOKEN).sum(-1) - 1
+        rejected = ((last >= 0) & (last < batch.num_draft_tokens.to(last.device))).nonzero()[:, 0]
+        if not len(rejected):
+            return emitted
+        places = last[rejected]
+        laws = batch.target_probs[rejected, places]
+        generator = torch.Generator(laws.device).manual_seed(seed)
+        drawn = torch.multinomial(laws, 1, generator=generator)[:, 0]
+        spoilt = emitted.clone()
+        spoilt[rejected, places] = drawn.to(spoilt.dtype)
+        return spoilt
+
+
+@dataclass(frozen=True)
+class BrokenWrapper:
+    """A fault that can be wrapped around whatever fulfils a contract.
+
+    Attributes
+    ----------
+    fault : what it does, in words.
+    wrap : makes a broken factory of a factory; the name is that of the implementation.
+    seen_by : ids of the checks that see it within little, those that see it first in front.
+    """
+
+    fault: str
+    wrap: Callable[[Factory, str], Factory]
+    seen_by: tuple[str, ...]
+
+    def broken(
+        self, implementation: Implementation, contract: str, capabilities: frozenset[str]
+    ) -> Implementation:
+        """The implementation with the fault, offering the contract alone, with these capabilities."""
+        return replace(
+            implementation,
+            factories={contract: self.wrap(implementation.factories[contract], implementation.name)},
+            capabilities={contract: capabilities},
+            known_deviations=(),
+        )
+
+
+def _next_block(factory: Factory, name: str) -> Factory:
+    return lambda config: NextBlock(factory(config), config)
+
+
+def _stale_row(factory: Factory, name: str) -> Factory:
+    return lambda config: StaleRow(factory(config), config)
+
+
+def _first_block_twice(factory: Factory, name: str) -> Factory:
+    return lambda: FirstBlockTwice(factory())
+
+
+def _target_for_residual(factory: Factory, name: str) -> Factory:
+    return lambda: TargetForResidual(as_verifier(factory(), name))
+
+
+WRAPPERS: Mapping[str, BrokenWrapper] = {
+    BLOCK_MANAGER: BrokenWrapper(
+        "tables end with the block after the right one",
+        _next_block,
+        ("kv/content", "kv/partition", "kv/write-shared", "kv/refcount"),
+    ),
+    KV_STORE: BrokenWrapper(
+        "the first row after a fork reads as the row before it",
+        _stale_row,
+        ("store/content",),
+    ),
+    PAGED_ATTENTION: BrokenWrapper(
+        "the first block of a row is read in place of its last one",
+        _first_block_twice,
+        ("attention/numerics",),
+    ),
+    VERIFIER: BrokenWrapper(
+        "a rejected draft is replaced by a token of the target's law, nothing subtracted",
+        _target_for_residual,
+        ("law/completed",),
+    ),
+}
+"""One for each contract."""

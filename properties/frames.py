@@ -1,0 +1,232 @@
+"""Frames: what a block manager says of itself after each operation of a trace, as plain data to be drawn.
+
+A frame holds what was really seen through the contract, and what the harness's own memory holds by then;
+nothing in it is what the trace intended, but the tokens that each sequence should read back.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from tokenlaw.properties import words
+from tokenlaw.properties.block_manager_run import run_trace
+from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
+from tokenlaw.properties.running import Outcome
+from tokenlaw.properties.step import Step, Tracked
+from tokenlaw.properties.symbolic import NEVER_WRITTEN, Fingerprints
+from tokenlaw.properties.trace import Trace
+from tokenlaw.properties.world import World
+from tokenlaw.spec.contracts import NO_BLOCK, BlockCopy, CacheConfig
+from tokenlaw.spec.verdicts import Evidence, Verdict
+
+MOST_SLOTS = 20_000
+"""Slots of all frames together; longer traces, and larger pools, have no frames: nobody could read them."""
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """What a physical slot holds: ``token`` of ``position``, both None before the first write.
+
+    ``final`` is false for drafts, and for what an earlier owner of the block left behind; ``written`` if the
+    operation, or a copy of it, changed the slot.
+    """
+
+    token: int | None
+    position: int | None
+    final: bool
+    written: bool
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A physical block: the sequences whose tables hold it, what the manager counts, and its slots.
+
+    ``references`` is None without capability ``ref-counts``, ``cached`` without ``cached-keys``.
+    """
+
+    block: int
+    holders: tuple[int, ...]
+    references: int | None
+    cached: bool | None
+    slots: tuple[Slot, ...]
+
+
+class Sequence(msgspec.Struct, frozen=True):
+    """A sequence: its tokens, its block table, and the positions that don't read back as they should."""
+
+    number: int
+    tokens: tuple[int, ...]
+    table: tuple[int, ...]
+    wrong: tuple[int, ...]
+    swapped: bool = False
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """A copy that was applied; fields as in `tokenlaw.spec.contracts.BlockCopy`."""
+
+    source: int
+    destination: int
+    source_tier: str
+    destination_tier: str
+
+
+class Broken(msgspec.Struct, frozen=True):
+    """The violation of a check; fields as in `tokenlaw.properties.running.Violation`."""
+
+    check: str
+    expected: str
+    found: str
+    sequence: int | None
+    position: int | None
+    block: int | None
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """The state after one operation.
+
+    Attributes
+    ----------
+    told : the operation in words.
+    free : what ``num_free_blocks`` says.
+    refused : whether the manager raised `OutOfBlocks`.
+    broken : the violations that ended the run here.
+    crash : the traceback that ended it; then the state is that before the operation.
+    """
+
+    told: str
+    block_size: int
+    sequences: tuple[Sequence, ...]
+    blocks: tuple[Block, ...]
+    copies: tuple[Copy, ...]
+    free: int
+    refused: bool = False
+    broken: tuple[Broken, ...] = ()
+    crash: str = ""
+
+
+def film(
+    manager_factory: Callable[[CacheConfig], Any],
+    trace: Trace,
+    capabilities: frozenset[str],
+    check: str | None = None,
+) -> list[dict[str, Any]]:
+    """Run a trace on a fresh manager and look at it after each operation.
+
+    Parameters
+    ----------
+    manager_factory, trace, capabilities : as in `tokenlaw.properties.block_manager_run.run_trace`.
+    check : only violations of this check end the run; of every check without it.
+
+    Returns
+    -------
+    list of plain data
+        One `Frame` for each operation until the run ended; empty for what is too large to be drawn.
+    """
+    slots = trace.config.num_blocks * trace.config.block_size * len(trace.operations)
+    if slots > MOST_SLOTS:
+        return []
+    muted = frozenset(one.id for one in BLOCK_MANAGER_CHECKS if check not in (None, one.id))
+    camera = _Camera(trace)
+    outcome = run_trace(manager_factory, trace, capabilities, muted, watch=camera)
+    found: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(camera.developed(outcome)))
+    return found
+
+
+def with_frames(rows: list[Evidence], frames: list[dict[str, Any]]) -> list[Evidence]:
+    """The evidence of one replay, its frames with what is refuted, or else with the first that was tried."""
+    refuted = [row for row in rows if row.verdict is Verdict.REFUTED]
+    tried = [row for row in rows if row.verdict in (Verdict.UNKNOWN, Verdict.HOLDS)]
+    shown = {row.check.id for row in refuted or tried[:1]}
+    return [replace(row, frames=frames) if row.check.id in shown else row for row in rows]
+
+
+class _Camera:
+    """Takes a frame after each operation."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._told = words.lines(trace)
+        self._before: dict[int, list[tuple[int, int]]] = {}
+        self.frames: list[Frame] = []
+
+    def __call__(self, world: World, step: Step) -> None:
+        """Look at everything."""
+        numbers = range(world.config.num_blocks)
+        door = world.door
+        references = door.ref_counts(numbers) if door.counts_references else [None] * len(numbers)
+        keys = door.cached_keys(numbers) if door.shows_keys else None
+        blocks = []
+        for number, count in zip(numbers, references, strict=True):
+            cached = None if keys is None else keys[number] is not None
+            blocks.append(Block(number, _holders(world, number), count, cached, self._slots(world, number)))
+        self.frames.append(
+            Frame(
+                self._told[step.number],
+                world.block_size,
+                tuple(_sequence(world, one) for one in sorted([*world.live, *world.swapped], key=_number)),
+                tuple(blocks),
+                tuple(map(_copy, step.applied)),
+                door.num_free_blocks(),
+                step.refused,
+                tuple(
+                    Broken(one.check, one.expected, one.found, one.sequence, one.position, one.block)
+                    for one in world.violations
+                ),
+            )
+        )
+
+    def developed(self, outcome: Outcome) -> list[Frame]:
+        """The frames; after a crash with one more, of the state before it."""
+        if outcome.crash is None or not self.frames or len(self.frames) == len(self._told):
+            return self.frames
+        told = self._told[len(self.frames)]
+        last = msgspec.structs.replace(self.frames[-1], told=told, copies=(), crash=outcome.crash)
+        return [*self.frames, last]
+
+    def _slots(self, world: World, block: int) -> tuple[Slot, ...]:
+        nodes = world.device.nodes.get(block) or [NEVER_WRITTEN] * world.block_size
+        writers = world.device.writers.get(block) or [-1] * world.block_size
+        final = world.device.final.get(block) or [False] * world.block_size
+        now = list(zip(nodes, writers, strict=True))
+        before, self._before[block] = self._before.get(block, [(NEVER_WRITTEN, -1)] * len(now)), now
+        return tuple(
+            _slot(world.fingerprints, node, done, written=old != new)
+            for node, done, old, new in zip(nodes, final, before, now, strict=True)
+        )
+
+
+def _number(sequence: Tracked) -> int:
+    return sequence.number
+
+
+def _slot(fingerprints: Fingerprints, node: int, final: bool, *, written: bool) -> Slot:
+    if node == NEVER_WRITTEN:
+        return Slot(None, None, False, written)
+    return Slot(fingerprints.tokens(node)[-1], fingerprints.position(node), final, written)
+
+
+def _holders(world: World, block: int) -> tuple[int, ...]:
+    return tuple(one.number for one in world.live for held in one.table if held == block)
+
+
+def _copy(copy: BlockCopy) -> Copy:
+    return Copy(copy.source, copy.destination, copy.source_tier, copy.destination_tier)
+
+
+def _sequence(world: World, tracked: Tracked) -> Sequence:
+    tokens = world.fingerprints.tokens(tracked.nodes[-1]) if tracked.nodes else []
+    swapped = tracked in world.swapped
+    table = () if swapped else tuple(tracked.table)
+    return Sequence(tracked.number, tuple(tokens), table, _wrong(world, tracked, table), swapped)
+
+
+def _wrong(world: World, tracked: Tracked, table: tuple[int, ...]) -> tuple[int, ...]:
+    """Positions, as far as they are written, whose slot holds something else."""
+    size, found = world.block_size, []
+    for position in range(min(tracked.settled, len(tracked), len(table) * size)):
+        block = table[position // size]
+        if block == NO_BLOCK:
+            continue
+        held: Mapping[int, list[int]] = world.device.nodes
+        if not world.in_pool(block) or held[block][position % size] != tracked.nodes[position]:
+            found.append(position)
+    return tuple(found)

@@ -1,0 +1,145 @@
+"""The exact laws of a situation, and how far the law of a decoder is from them."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from tokenlaw.spec.models import LanguageModel
+from tokenlaw.spec.requests import sample_law
+from tokenlaw.stats.decoder_checks import LOGPROBS
+from tokenlaw.stats.decoder_programs import Outcome, Part
+from tokenlaw.stats.enumeration.law import Law, sum_of
+from tokenlaw.stats.proving_laws import independent
+
+Cell = Hashable
+"""What a law is about: an outcome, or what it has in common with others."""
+
+TOKENS, GIVEN, NUMBERS = (
+    "joint law of all tokens",
+    "joint law of what goes on from a fork, given the tokens before it",
+    "law of log-probabilities",
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A law that is asked for.
+
+    Attributes
+    ----------
+    what : in words.
+    group : what of an outcome the law is given; what is right has any law here. None if nothing is.
+    cell : what of an outcome the law is about.
+    law : the exact law, given a group.
+    """
+
+    what: str
+    group: Callable[[Outcome], Hashable]
+    cell: Callable[[Outcome], Cell]
+    law: Callable[[Any], Mapping[Cell, float]]
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the law is given something."""
+        return self.what == GIVEN
+
+
+def questions(check: str, plan: Sequence[Part], model: LanguageModel[float]) -> list[Question]:
+    """The laws that are asked for in a case.
+
+    Parameters
+    ----------
+    check : id of its check.
+    plan : its parts, of which one at most is a fork.
+    model : the target.
+    """
+    if check == LOGPROBS:
+        return [Question(NUMBERS, _nothing, lambda outcome: outcome.remark, lambda group: {"": 1.0})]
+    kept = [part for part in plan if not part.aborted]
+    samples = [part for part in kept for _ in range(part.request.samples)]
+    roots = [place for place, part in enumerate(samples) if part.origin is None]
+    whole = independent([sample_law(model, samples[place].request) for place in roots])
+    found = [Question(TOKENS, _nothing, lambda outcome: _cell(outcome, roots), lambda group: whole)]
+    forks = [part for part in kept if part.origin is not None]
+    if not forks:
+        return found
+    (fork,) = forks
+    origin = next(place for place, part in enumerate(samples) if part is plan[fork.origin or 0])
+
+    @cache
+    def after(given: Hashable) -> Mapping[Cell, float]:
+        law: Any = {} if given is None else sample_law(model, fork.request, given)  # type: ignore[arg-type]
+        return independent([law, law])
+
+    pair = [origin, samples.index(fork)]
+    return [*found, Question(GIVEN, _given, lambda outcome: _cell(outcome, pair), after)]
+
+
+def _nothing(outcome: Outcome) -> None:
+    return None
+
+
+def _given(outcome: Outcome) -> Hashable:
+    return None if outcome.remark else outcome.given[0]
+
+
+def _cell(outcome: Outcome, places: Sequence[int]) -> Cell:
+    """Some of the samples; what was no legal answer is a cell of its own, which is impossible."""
+    return outcome.remark or tuple(outcome.tokens[place] for place in places)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The law of a decoder beside the exact one.
+
+    Attributes
+    ----------
+    question : what both are the law of.
+    found, exact : probability of each group and cell.
+    least, most : between these lies the total variation.
+    """
+
+    question: Question
+    found: Mapping[tuple[Hashable, Cell], float]
+    exact: Mapping[tuple[Hashable, Cell], float]
+    least: float
+    most: float
+
+    def farthest(self, number: int) -> list[tuple[Hashable, Cell]]:
+        """What differs most."""
+
+        def distance(place: tuple[Hashable, Cell]) -> float:
+            return abs(self.found.get(place, 0.0) - self.exact.get(place, 0.0))
+
+        return sorted({**self.found, **self.exact}, key=distance, reverse=True)[:number]
+
+
+def compared(law: Law, question: Question) -> Comparison:
+    """How far the law of a decoder is from what a question asks for.
+
+    Given something, the law of which isn't asked for, its found probability stands on either side; it is known
+    only when every path was run.
+    """
+    weights: Any = law.probabilities.items()
+    found: dict[tuple[Hashable, Cell], float] = defaultdict(float)
+    groups: dict[Hashable, float] = defaultdict(float)
+    for outcome, weight in weights:
+        group = question.group(outcome)
+        found[group, question.cell(outcome)] += float(weight)
+        groups[group] += float(weight)
+    if not question.is_conditional:
+        groups = defaultdict(float, {None: 1.0})
+    exact = {
+        (group, cell): mass * weight
+        for group, mass in groups.items()
+        for cell, weight in question.law(group).items()
+    }
+    left = float(law.unexplored)
+    if question.is_conditional and left:
+        return Comparison(question, found, exact, 0.0, 1.0)
+    above = sum_of(max(weight - exact.get(place, 0.0), 0.0) for place, weight in found.items())
+    below = sum_of(max(weight - found.get(place, 0.0), 0.0) for place, weight in exact.items()) - left
+    least = max(float(above), float(below))
+    return Comparison(question, found, exact, least, least + left)

@@ -1,0 +1,168 @@
+"""Proof of a decoder: the exact law of whole sessions, from all paths of its random numbers.
+
+The unmodified decoder carries a session out once for each path. What is proved holds up to the stated total
+variation in the situations that were tried; what is refuted is wrong in one of them by at least that much.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tokenlaw.spec.contracts import Implementation
+from tokenlaw.spec.models import LanguageModel
+from tokenlaw.stats.decoder_cases import Case
+from tokenlaw.stats.decoder_laws import Comparison, Question, compared, questions
+from tokenlaw.stats.decoder_programs import DecoderProgram, Make
+from tokenlaw.stats.enumeration.errors import EnumerationError, NotRepeatableError
+from tokenlaw.stats.enumeration.exact_law import Enumerator
+from tokenlaw.stats.enumeration.law import Law, Raised
+from tokenlaw.stats.proving import FURTHER, LEAST_REPEATS, REPEATED_PATHS, UNSEEN, same_law
+
+MOST_PATHS = 3_000
+"""Paths of one case, at most."""
+
+FIRST_PATHS = 8
+"""Paths by which it is found out how long one takes."""
+
+WALL = 3
+"""So many times the seconds of processor time may pass on the clock."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A decoder and what its cases have in common.
+
+    Attributes
+    ----------
+    implementation : of which it is.
+    make : builds it.
+    capabilities : that it has.
+    model : law of its target.
+    seed : of the run.
+    tolerance : total variation up to which a law may differ.
+    """
+
+    implementation: Implementation
+    make: Make
+    capabilities: frozenset[str]
+    model: Callable[[Case], LanguageModel[float]]
+    seed: int
+    tolerance: float
+
+    def program(self, case: Case, *, first: int = 0, afresh: bool = True) -> DecoderProgram:
+        """What is run for a case."""
+        parts = (self.make, case, self.model(case), self.capabilities)
+        return DecoderProgram(*parts, seed=self.seed, first=first, afresh=afresh)
+
+    def questions(self, program: DecoderProgram) -> list[Question]:
+        """The laws that are asked for."""
+        return questions(program.case.check, program.plan, program.model)
+
+
+@dataclass(frozen=True)
+class CaseProof:
+    """What was found out about one case.
+
+    Attributes
+    ----------
+    comparisons : every law that is asked for, with bounds; empty where the case can't be enumerated.
+    law : of the outcomes; None likewise.
+    reason : why it can't be enumerated.
+    """
+
+    case: Case
+    comparisons: tuple[Comparison, ...] = ()
+    law: Law | None = None
+    reason: str = ""
+
+    @property
+    def paths(self) -> int:
+        """How many were run."""
+        return 0 if self.law is None else self.law.paths
+
+    @property
+    def worst(self) -> Comparison | None:
+        """The law that is farthest off for certain."""
+        return max(self.comparisons, key=lambda one: one.least, default=None)
+
+    @property
+    def least(self) -> float:
+        """How far that is."""
+        return self.worst.least if self.worst else 0.0
+
+    @property
+    def most(self) -> float:
+        """How far any law may be off."""
+        return max((one.most for one in self.comparisons), default=1.0)
+
+    def refuted(self, tolerance: float) -> bool:
+        """Whether some law is farther off than it may be."""
+        return self.least > tolerance
+
+    def proved(self, tolerance: float) -> bool:
+        """Whether every law is close enough, whatever wasn't run."""
+        return bool(self.comparisons) and self.most <= tolerance
+
+
+@dataclass
+class Prover:
+    """Enumerates cases of one decoder, while it is entered.
+
+    Attributes
+    ----------
+    asked : the decoder.
+    hidden : why nothing that was enumerated counts: random numbers that weren't seen. Empty if all were.
+    """
+
+    asked: Asked
+    hidden: str = ""
+    _enumerator: Enumerator = field(init=False)
+
+    def __enter__(self) -> "Prover":
+        self._enumerator = Enumerator(self.asked)
+        self._enumerator.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        try:
+            self._enumerator.__exit__(*exception)
+        except EnumerationError as error:
+            self.hidden = self.hidden or str(error)
+
+    def prove(self, case: Case, *, seconds: float) -> CaseProof:
+        """Enumerate a case in so many seconds of processor time."""
+        try:
+            program = self.asked.program(case)
+            law = self._law(program, seconds)
+            raised = next((outcome for outcome in law.probabilities if isinstance(outcome, Raised)), None)
+            if raised is not None:
+                raise EnumerationError(f"with its random numbers decided, it raised {raised.message}")
+            comparisons = tuple(compared(law, question) for question in self.asked.questions(program))
+            found = CaseProof(case, comparisons, law)
+            if found.refuted(self.asked.tolerance):
+                self._confirm(case, law)
+        except EnumerationError as error:
+            return CaseProof(case, reason=str(error))
+        return found
+
+    def _law(self, program: DecoderProgram, seconds: float) -> Law:
+        """The law, of as many paths as there is time for; a few of them tell how many that are."""
+        started = time.process_time()
+        law = self._run(program, FIRST_PATHS)
+        used = max(time.process_time() - started, 1e-6)
+        paths = int((seconds - used) / used * law.paths)
+        if law.complete or paths <= law.paths:
+            return law
+        return self._run(program, min(paths, MOST_PATHS), WALL * seconds)
+
+    def _run(self, program: DecoderProgram, paths: int, seconds: float | None = None) -> Law:
+        return self._enumerator.laws(lambda: [program()], 1, max_paths=paths, seconds=seconds)
+
+    def _confirm(self, case: Case, law: Law) -> None:
+        """Enumerate a refuted law again with other seeds: random numbers that nobody saw would change it."""
+        for repeat in range(1, max(LEAST_REPEATS, REPEATED_PATHS // law.paths) + 1):
+            again = self._run(self.asked.program(case, first=repeat * FURTHER), law.paths)
+            if not same_law(law, again):
+                self.hidden = UNSEEN
+                raise NotRepeatableError(UNSEEN)
