@@ -2,9 +2,10 @@
 
 ``python benchmarks/bench_peers.py --quick`` (one seed a fault, three of the exact base; a few minutes), or
 ``--seeds 10 --base-seeds 500``, the default, for rates worth quoting (an hour; 0 of 10 still allows a rate of
-26 %). Prints the matrix fault x criterion as shares of seeds in which the criterion fails the fault, then for
-each criterion the faults that it kills, its false alarms on the exact base, its requests and the processor
-seconds on that base. ``--json F`` stores all of it.
+26 %). Our own suite takes more seconds than all others together: ``--our-seeds`` and ``--our-base-seeds``
+give it seeds of its own. Prints the matrix fault x criterion as shares of seeds in which the criterion fails
+the fault, then for each criterion the faults that it kills, its false alarms on the exact base, its requests
+and the processor seconds on that base. ``--json F`` stores all of it, criterion by criterion.
 
 The 35 kinds that were measured before stand first; further ones of the catalogue follow.
 """
@@ -44,6 +45,7 @@ class Column:
     Attributes
     ----------
     requests : steps of one row in one run that doesn't fail.
+    seeds : runs on each fault.
     shares : fault -> share of seeds in which the criterion failed it.
     false_alarms : runs on the exact base that failed.
     base_runs : runs on the exact base.
@@ -51,6 +53,7 @@ class Column:
     """
 
     requests: int
+    seeds: int
     shares: dict[str, float] = field(default_factory=dict)
     false_alarms: int = 0
     base_runs: int = 0
@@ -93,28 +96,46 @@ def our_criterion() -> Criterion:
     return Criterion(OURS, "tokenlaw.check_verifier, default", base.rows, check_ourselves)
 
 
-def measure(faults: Sequence[str], seeds: int, base_seeds: int, with_ours: bool) -> dict[str, Column]:
-    """All columns, suites included."""
+def measure(criterion: Criterion, faults: Sequence[str], seeds: int, base_seeds: int) -> Column:
+    """One criterion on all faults, and on the exact base."""
+    column = Column(criterion.requests, seeds, base_runs=base_seeds)
+    started = time.process_time()
+    alarms = [criterion.kills(ChainVerifier(), 1_000 + seed) for seed in range(base_seeds)]
+    column.seconds = (time.process_time() - started) / max(base_seeds, 1)
+    column.false_alarms = sum(alarms)
+    for fault in track(faults, description=criterion.name):
+        kills = [criterion.kills(VERIFIER_FAULTS[fault].make(), seed) for seed in range(seeds)]
+        column.shares[fault] = sum(kills) / seeds
+    return column
+
+
+def measure_all(options: argparse.Namespace, faults: Sequence[str]) -> dict[str, Column]:
+    """All columns, suites included; what is known so far is stored after each of them."""
     columns: dict[str, Column] = {}
-    chosen = (*CRITERIA, our_criterion()) if with_ours else CRITERIA
-    for criterion in track(chosen, description="criteria"):
-        column = columns[criterion.name] = Column(criterion.requests, base_runs=base_seeds)
-        started = time.process_time()
-        alarms = [criterion.kills(ChainVerifier(), 1_000 + seed) for seed in range(base_seeds)]
-        column.seconds = (time.process_time() - started) / max(base_seeds, 1)
-        column.false_alarms = sum(alarms)
-        for fault in faults:
-            kills = [criterion.kills(VERIFIER_FAULTS[fault].make(), seed) for seed in range(seeds)]
-            column.shares[fault] = sum(kills) / seeds
+    for criterion in CRITERIA:
+        columns[criterion.name] = measure(criterion, faults, options.seeds, options.base_seeds)
+        store(columns, options.json)
     for name, members in SUITES.items():
         columns[name] = suite([columns[member] for member in members], faults)
+    if options.our_seeds:
+        ours = our_criterion()
+        columns[OURS] = measure(ours, faults, options.our_seeds, options.our_base_seeds)
+    store(columns, options.json)
     return columns
+
+
+def store(columns: dict[str, Column], path: Path | None) -> None:
+    """Write the figures, if a file is given."""
+    if path is not None:
+        told = {name: asdict(column) for name, column in columns.items()}
+        path.write_text(json.dumps(told, indent=1) + "\n")
 
 
 def suite(members: Sequence[Column], faults: Sequence[str]) -> Column:
     """The members together; as if their kills were nested, so a lower bound of the shares."""
     return Column(
         sum(member.requests for member in members),
+        members[0].seeds,
         {fault: max(member.shares[fault] for member in members) for fault in faults},
         max(member.false_alarms for member in members),
         members[0].base_runs,
@@ -149,7 +170,7 @@ def summary(columns: dict[str, Column], faults: Sequence[str]) -> Table:
         table.add_row(name, str(column.killed(kinds)), str(column.killed(others)), alarms, *figures)
     peers = [column for name, column in columns.items() if name != OURS]
     union = {fault: max(column.shares[fault] for column in peers) for fault in faults}
-    together = Column(0, union)
+    together = Column(0, peers[0].seeds, union)
     table.add_row("all peers together", str(together.killed(kinds)), str(together.killed(others)), "", "", "")
     return table
 
@@ -171,22 +192,24 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="1 seed a fault, 3 of the base")
     parser.add_argument("--seeds", type=int, default=10, help="seeds for each fault")
     parser.add_argument("--base-seeds", type=int, default=500, help="seeds of the exact base")
+    parser.add_argument("--our-seeds", type=int, help="seeds of our own suite; 0 leaves it out")
+    parser.add_argument("--our-base-seeds", type=int, help="its seeds of the exact base")
     parser.add_argument("--faults", nargs="*", help="only these (default: all that act on verify or draft)")
-    parser.add_argument("--without-ours", action="store_true", help="only the peers' criteria")
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()
-    seeds, base_seeds = (1, 3) if options.quick else (options.seeds, options.base_seeds)
+    if options.quick:
+        options.seeds, options.base_seeds = 1, 3
+    if options.our_seeds is None:
+        options.our_seeds = options.seeds
+    if options.our_base_seeds is None:
+        options.our_base_seeds = options.base_seeds
     torch.set_num_threads(1)
     others = [fault for fault in VERIFIER_FAULTS if fault not in MEASURED and not fault.startswith("tree_")]
     faults = options.faults or [*MEASURED, *others]
-    columns = measure(faults, seeds, base_seeds, not options.without_ours)
+    columns = measure_all(options, faults)
     console = Console(width=max(Console().width, 260))
     console.print(matrix(columns, faults), summary(columns, faults))
     console.print("compared with the first measurement:", *differences(columns, faults), sep="\n")
-    if options.json:
-        options.json.write_text(
-            json.dumps({name: asdict(column) for name, column in columns.items()}, indent=1)
-        )
 
 
 if __name__ == "__main__":

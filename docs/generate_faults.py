@@ -5,12 +5,11 @@
 
 import json
 import sys
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokenlaw.impl.faults.targets import SUSPECTS
+from tokenlaw.impl.faults.targets import FAMILIES, SUSPECTS
 
 HEAD = """# Faults that are planted, and what kills them
 
@@ -19,19 +18,42 @@ implementation, distilled from a public report; `tokenlaw faults` audits all of 
 code, and every one must be refuted. The innocents are exact and were reported as bugs nevertheless; no
 check may be refuted on them. One alone: `tokenlaw audit tokenlaw.impl.faults.targets:no_copy_on_write`.
 
-Measured on {date}, torch {torch}, seed {seed}, profile {profile}, on two cores that did other work too:
+Measured on {date}, tokenlaw {tokenlaw}, torch {torch}, seed {seed}, profile {profile}, on two cores that did
+other work too:
 
 ```sh
 tokenlaw faults {families} --json matrix.json
 ```
 
-(in parts, by `--only`).
+(family by family, some of it by `--only`). Seconds are processor time of the whole audit, all checks and
+shrinking included.
 
-**{killed} of {faults} faults killed, silent on {silent} of {innocents} innocents**, {seconds:,.0f} s of
-processor time in all. {alone} faults are seen by one check alone (marked \\*). Numbers in brackets are
-operations of the shrunk trace; seconds are processor time of the whole audit, all checks and shrinking
-included.
+| family | faults killed | seen by one check alone | innocents left alone | s |
+| --- | --: | --: | --: | --: |
 """
+
+BRACKETS = """
+Behind a check stands what it took: operations of the shrunk trace (a bare number), samples of a law, paths of
+its random numbers (`law/proved`), or rows that were asked with given numbers (`law/probed`). \\* marks what
+one check alone sees.
+"""
+
+LONG = """
+## Longer counterexamples
+
+The smallest counterexample of every fault of a cache has {most} operations at most. Further checks see the
+same fault through a later consequence, and their traces are longer than {limit} here: {listed}.
+{why}
+"""
+
+WHY = """They need a pool that is full at the right moment, or a release that breaks halfway and leaves the
+sequence behind, and their operations are what fills it. Leaving out any four operations of those that were tried
+(`hit_stays_free`, `copies_full_blocks`, `leaks_on_refusal`), with any smaller pool, finds no smaller trace that
+is still refuted; so it isn't the shrinker that keeps them long.
+"""
+
+LIMIT = 6
+"""Operations that a counterexample of a cache should have at most."""
 
 
 def rows_of(paths: Iterable[Path]) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
@@ -44,36 +66,41 @@ def rows_of(paths: Iterable[Path]) -> tuple[dict[str, dict[str, Any]], dict[str,
 
 
 def kills(row: dict[str, Any]) -> str:
-    """The checks that refute it, with operations where there are any."""
-    seen = [
-        kill["check"] + (f" ({kill['operations']})" if kill["operations"] else "") for kill in row["refuted"]
-    ]
+    """The checks that refute it, each with what it took."""
+    seen = [f"{kill['check']}{taken(kill)}" for kill in row["refuted"]]
     return ", ".join(seen) + (" \\*" if row["one_check_alone"] else "") if seen else f"**{row['verdict']}**"
+
+
+def taken(kill: dict[str, Any]) -> str:
+    """Operations, samples, paths or rows, in brackets."""
+    for name, what in (
+        ("operations", ""),
+        ("samples", " samples"),
+        ("paths", " paths"),
+        ("evaluations", " rows"),
+    ):
+        if kill.get(name) is not None:
+            return f" ({kill[name]:,}{what})"
+    return ""
 
 
 def document(rows: dict[str, dict[str, Any]], data: dict[str, Any], date: str) -> str:
     """The whole page."""
-    guilty = [name for name in rows if SUSPECTS[name].guilty]
-    innocent = [name for name in rows if not SUSPECTS[name].guilty]
-    verdicts = Counter(row["verdict"] for row in rows.values())
-    families = dict.fromkeys(f"--family {SUSPECTS[name].family}" for name in rows)
     text = HEAD.format(
         date=date,
+        tokenlaw=data["versions"]["tokenlaw"],
         torch=data["versions"]["torch"],
         seed=data["seed"],
         profile=data["profile"],
-        families=" ".join(families),
-        killed=verdicts["killed"],
-        faults=len(guilty),
-        silent=verdicts["silent"],
-        innocents=len(innocent),
-        seconds=sum(row["seconds"] or 0 for row in rows.values()),
-        alone=sum(row["one_check_alone"] for row in rows.values()),
+        families=" ".join(dict.fromkeys(f"--family {SUSPECTS[name].family}" for name in rows)),
     )
-    known = {SUSPECTS[name].family for name in rows}
-    missing = [name for name, one in SUSPECTS.items() if one.family in known and name not in rows]
+    text += "".join(_family(family, rows) for family in FAMILIES)
+    missing = [name for name in SUSPECTS if name not in rows]
     if missing:
         text += f"\nNot measured yet: {', '.join(missing)}.\n"
+    text += BRACKETS + _long(rows)
+    guilty = [name for name in rows if SUSPECTS[name].guilty]
+    innocent = [name for name in rows if not SUSPECTS[name].guilty]
     for contract in dict.fromkeys(rows[name]["contract"] for name in guilty):
         text += f"\n## {contract}\n\n| fault | class | report | effect | refuted by | s |\n"
         text += "| --- | --- | --- | --- | --- | --- |\n"
@@ -82,6 +109,42 @@ def document(rows: dict[str, dict[str, Any]], data: dict[str, Any], date: str) -
         text += "\n## Innocents\n\n| name | taken for a bug in | why it is exact | verdict | s |\n"
         text += "| --- | --- | --- | --- | --- |\n" + "".join(_innocent(rows[name]) for name in innocent)
     return text
+
+
+def _family(family: str, rows: dict[str, dict[str, Any]]) -> str:
+    """One line of the summary; nothing for a family without rows."""
+    mine = [row for name, row in rows.items() if SUSPECTS[name].family == family]
+    guilty = [row for row in mine if SUSPECTS[row["name"]].guilty]
+    killed = sum(row["verdict"] == "killed" for row in guilty)
+    silent = sum(row["verdict"] == "silent" for row in mine)
+    alone = sum(row["one_check_alone"] for row in guilty)
+    seconds = sum(row["seconds"] or 0 for row in mine)
+    cells = (
+        f"{killed} of {len(guilty)}",
+        str(alone),
+        f"{silent} of {len(mine) - len(guilty)}",
+        f"{seconds:,.0f}",
+    )
+    return f"| {family} | {' | '.join(cells)} |\n" if mine else ""
+
+
+def _long(rows: dict[str, dict[str, Any]]) -> str:
+    """Which counterexamples have more than `LIMIT` operations, and why."""
+    traces = {name: _operations(row) for name, row in rows.items() if SUSPECTS[name].guilty}
+    listed = [
+        f"{name} {check} ({count})"
+        for name, found in traces.items()
+        for check, count in found
+        if count > LIMIT
+    ]
+    most = max((min(count for _, count in found) for found in traces.values() if found), default=0)
+    if not listed:
+        return ""
+    return LONG.format(most=most, limit=LIMIT, listed=", ".join(listed), why=WHY)
+
+
+def _operations(row: dict[str, Any]) -> Sequence[tuple[str, int]]:
+    return [(kill["check"], kill["operations"]) for kill in row["refuted"] if kill["operations"] is not None]
 
 
 def _guilty(row: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ show, and its trace is shrunk by `tokenlaw.properties.shrink`, for that check al
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import hypothesis
 from hypothesis import HealthCheck, Phase
@@ -16,13 +17,13 @@ from tokenlaw.properties import words
 from tokenlaw.properties.judging import Crash, Describe, Finding, Judgement, judge, refutation
 from tokenlaw.properties.narrowing import shrink_crash, shrink_finding
 from tokenlaw.properties.pacing import Clock, Reporter
-from tokenlaw.properties.running import Outcome
-from tokenlaw.properties.trace import Trace
+from tokenlaw.properties.running import Example, Outcome
+from tokenlaw.properties.shrink import Simplifier
 from tokenlaw.spec.announcing import announce_evidence
 from tokenlaw.spec.suites import Profile, Progress
 from tokenlaw.spec.verdicts import Check, Evidence
 
-Run = Callable[[Trace, frozenset[str]], Outcome]
+Run = Callable[[Example, frozenset[str]], Outcome]
 """``run(trace, muted)``: run a trace on a fresh target; violations of muted checks aren't looked at."""
 
 TARGETS: Mapping[str, tuple[str, ...]] = {
@@ -42,7 +43,7 @@ _CRASHES = 10
 
 def explore(
     checks: Sequence[Check],
-    strategy: SearchStrategy[Trace],
+    strategy: SearchStrategy[Any],
     run: Run,
     *,
     profile: Profile,
@@ -50,9 +51,10 @@ def explore(
     selected: frozenset[str],
     capabilities: frozenset[str],
     progress: Progress,
-    before_run: Callable[[Trace], None] | None = None,
+    before_run: Callable[[Example], None] | None = None,
     describe: Describe = words.explain,
-    tell: Callable[[Trace], str] = words.tell,
+    tell: Callable[[Example], str] = words.tell,
+    simplifier: Simplifier | None = None,
 ) -> list[Evidence]:
     """Evidence for each selected check, in the order of ``checks``.
 
@@ -68,6 +70,7 @@ def explore(
     before_run : called with every trace before it runs, so that it isn't lost if the process hangs or dies.
         Findings are announced for the same reason, when they are made and when they are shrunk.
     describe, tell : a violation, and a trace, in words.
+    simplifier : how what fails is shrunk; as a trace if None.
     """
     supported = {check.id for check in checks if check.id in selected and check.needs <= capabilities}
     silent = frozenset(check.id for check in checks if check.id not in supported)
@@ -78,7 +81,9 @@ def explore(
         exercised = {event: search.exercised[event] for event in check.events(capabilities)}
         announce_evidence(refutation(check, finding, exercised, describe))
 
-    search = _Search(run, profile, silent, frozenset(supported), Reporter(progress), before_run, keep)
+    search = _Search(
+        run, profile, silent, frozenset(supported), Reporter(progress), before_run, keep, simplifier
+    )
     if supported:
         search.run_all(strategy, seed)
     findings = {id_: search.narrowed(finding) for id_, finding in search.findings.items()}
@@ -110,8 +115,9 @@ class _Search:
     silent: frozenset[str]
     supported: frozenset[str]
     reporter: Reporter
-    before_run: Callable[[Trace], None] | None
+    before_run: Callable[[Example], None] | None
     keep: Callable[[Finding], None]
+    simplifier: Simplifier | None
     findings: dict[str, Finding] = field(default_factory=dict)
     crash: Crash | None = None
     crashes: int = 0
@@ -126,7 +132,7 @@ class _Search:
         """Checks that are not looked at now."""
         return self.silent | self.findings.keys()
 
-    def run_all(self, strategy: SearchStrategy[Trace], seed: int) -> None:
+    def run_all(self, strategy: SearchStrategy[Any], seed: int) -> None:
         """Run batches of examples until the budget ends or nothing is left to find."""
         batch = 0
         try:
@@ -140,7 +146,7 @@ class _Search:
             pass
         self.seconds = self.started.wall()
 
-    def once(self, trace: Trace, muted: frozenset[str]) -> Outcome:
+    def once(self, trace: Example, muted: frozenset[str]) -> Outcome:
         """Run a trace, having told the hook about it."""
         if self.before_run is not None:
             self.before_run(trace)
@@ -149,7 +155,7 @@ class _Search:
     def narrowed(self, finding: Finding) -> Finding:
         """The finding with its trace shrunk."""
         self.reporter.say(f"shrinking {finding.violation.check}", 0, 1, always=True)
-        small = shrink_finding(self.once, self.silent, finding)
+        small = shrink_finding(self.once, self.silent, finding, self.simplifier)
         self.keep(small)
         return small
 
@@ -158,7 +164,7 @@ class _Search:
         if self.crash is None:
             return None
         self.reporter.say("shrinking a crash", 0, 1, always=True)
-        return shrink_crash(self.once, self.silent, self.crash)
+        return shrink_crash(self.once, self.silent, self.crash, self.simplifier)
 
     def shortfall(self) -> str:
         """Why fewer examples ran than the profile asks for; empty if they all ran."""
@@ -167,7 +173,7 @@ class _Search:
             return ""
         return f"{self.examples} of {self.profile.examples} examples ran in {self.seconds:.1f} s"
 
-    def _run_batch(self, strategy: SearchStrategy[Trace], seed: str, phases: tuple[Phase, ...]) -> None:
+    def _run_batch(self, strategy: SearchStrategy[Any], seed: str, phases: tuple[Phase, ...]) -> None:
         @hypothesis.seed(seed)
         @hypothesis.settings(
             max_examples=min(_BATCH, self.profile.examples - self.examples),
@@ -178,12 +184,12 @@ class _Search:
             derandomize=False,
         )
         @hypothesis.given(strategy)
-        def example(trace: Trace) -> None:
+        def example(trace: Example) -> None:
             self._example(trace)
 
         example()
 
-    def _example(self, trace: Trace) -> None:
+    def _example(self, trace: Example) -> None:
         self._stop_if_finished()
         outcome = self.once(trace, self.muted)
         if not self.examples:  # what a target imports and compiles at first isn't time to search
@@ -203,7 +209,7 @@ class _Search:
         if late or full or hopeless or self.supported <= self.findings.keys():
             raise _BudgetEnds
 
-    def _record(self, trace: Trace, outcome: Outcome) -> None:
+    def _record(self, trace: Example, outcome: Outcome) -> None:
         """Keep the first trace of each check that broke, and the first crash."""
         muted, elapsed = self.muted, self.started.wall()
         for violation in outcome.violations:

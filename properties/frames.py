@@ -1,10 +1,6 @@
-"""Frames: what a block manager says of itself after each operation of a trace, as plain data to be drawn.
+"""Takes frames (`tokenlaw.spec.frames`): what a block manager says of itself after each operation of a trace."""
 
-A frame holds what was really seen through the contract, and what the harness's own memory holds by then;
-nothing in it is what the trace intended, but the tokens that each sequence should read back.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,90 +14,12 @@ from tokenlaw.properties.step import Step, Tracked
 from tokenlaw.properties.symbolic import NEVER_WRITTEN, Fingerprints
 from tokenlaw.properties.trace import Trace
 from tokenlaw.properties.world import World
-from tokenlaw.spec.contracts import NO_BLOCK, BlockCopy, CacheConfig
+from tokenlaw.spec.contracts import HOST, NO_BLOCK, BlockCopy, CacheConfig
+from tokenlaw.spec.frames import BlockState, Broken, Copy, Frame, SequenceState, SlotState
 from tokenlaw.spec.verdicts import Evidence, Verdict
 
 MOST_SLOTS = 20_000
 """Slots of all frames together; longer traces, and larger pools, have no frames: nobody could read them."""
-
-
-class Slot(msgspec.Struct, frozen=True):
-    """What a physical slot holds: ``token`` of ``position``, both None before the first write.
-
-    ``final`` is false for drafts, and for what an earlier owner of the block left behind; ``written`` if the
-    operation, or a copy of it, changed the slot.
-    """
-
-    token: int | None
-    position: int | None
-    final: bool
-    written: bool
-
-
-class Block(msgspec.Struct, frozen=True):
-    """A physical block: the sequences whose tables hold it, what the manager counts, and its slots.
-
-    ``references`` is None without capability ``ref-counts``, ``cached`` without ``cached-keys``.
-    """
-
-    block: int
-    holders: tuple[int, ...]
-    references: int | None
-    cached: bool | None
-    slots: tuple[Slot, ...]
-
-
-class Sequence(msgspec.Struct, frozen=True):
-    """A sequence: its tokens, its block table, and the positions that don't read back as they should."""
-
-    number: int
-    tokens: tuple[int, ...]
-    table: tuple[int, ...]
-    wrong: tuple[int, ...]
-    swapped: bool = False
-
-
-class Copy(msgspec.Struct, frozen=True):
-    """A copy that was applied; fields as in `tokenlaw.spec.contracts.BlockCopy`."""
-
-    source: int
-    destination: int
-    source_tier: str
-    destination_tier: str
-
-
-class Broken(msgspec.Struct, frozen=True):
-    """The violation of a check; fields as in `tokenlaw.properties.running.Violation`."""
-
-    check: str
-    expected: str
-    found: str
-    sequence: int | None
-    position: int | None
-    block: int | None
-
-
-class Frame(msgspec.Struct, frozen=True):
-    """The state after one operation.
-
-    Attributes
-    ----------
-    told : the operation in words.
-    free : what ``num_free_blocks`` says.
-    refused : whether the manager raised `OutOfBlocks`.
-    broken : the violations that ended the run here.
-    crash : the traceback that ended it; then the state is that before the operation.
-    """
-
-    told: str
-    block_size: int
-    sequences: tuple[Sequence, ...]
-    blocks: tuple[Block, ...]
-    copies: tuple[Copy, ...]
-    free: int
-    refused: bool = False
-    broken: tuple[Broken, ...] = ()
-    crash: str = ""
 
 
 def film(
@@ -157,7 +75,9 @@ class _Camera:
         blocks = []
         for number, count in zip(numbers, references, strict=True):
             cached = None if keys is None else keys[number] is not None
-            blocks.append(Block(number, _holders(world, number), count, cached, self._slots(world, number)))
+            blocks.append(
+                BlockState(number, _holders(world, number), count, cached, self._slots(world, number))
+            )
         self.frames.append(
             Frame(
                 self._told[step.number],
@@ -182,7 +102,7 @@ class _Camera:
         last = msgspec.structs.replace(self.frames[-1], told=told, copies=(), crash=outcome.crash)
         return [*self.frames, last]
 
-    def _slots(self, world: World, block: int) -> tuple[Slot, ...]:
+    def _slots(self, world: World, block: int) -> tuple[SlotState, ...]:
         nodes = world.device.nodes.get(block) or [NEVER_WRITTEN] * world.block_size
         writers = world.device.writers.get(block) or [-1] * world.block_size
         final = world.device.final.get(block) or [False] * world.block_size
@@ -198,10 +118,10 @@ def _number(sequence: Tracked) -> int:
     return sequence.number
 
 
-def _slot(fingerprints: Fingerprints, node: int, final: bool, *, written: bool) -> Slot:
+def _slot(fingerprints: Fingerprints, node: int, final: bool, *, written: bool) -> SlotState:
     if node == NEVER_WRITTEN:
-        return Slot(None, None, False, written)
-    return Slot(fingerprints.tokens(node)[-1], fingerprints.position(node), final, written)
+        return SlotState(None, None, False, written)
+    return SlotState(fingerprints.tokens(node)[-1], fingerprints.position(node), final, written)
 
 
 def _holders(world: World, block: int) -> tuple[int, ...]:
@@ -209,24 +129,24 @@ def _holders(world: World, block: int) -> tuple[int, ...]:
 
 
 def _copy(copy: BlockCopy) -> Copy:
-    return Copy(copy.source, copy.destination, copy.source_tier, copy.destination_tier)
+    return Copy(copy.source, copy.destination, copy.source_tier == HOST, copy.destination_tier == HOST)
 
 
-def _sequence(world: World, tracked: Tracked) -> Sequence:
+def _sequence(world: World, tracked: Tracked) -> SequenceState:
     tokens = world.fingerprints.tokens(tracked.nodes[-1]) if tracked.nodes else []
     swapped = tracked in world.swapped
-    table = () if swapped else tuple(tracked.table)
-    return Sequence(tracked.number, tuple(tokens), table, _wrong(world, tracked, table), swapped)
+    table = [] if swapped else tracked.table
+    shown = tuple(None if block == NO_BLOCK else block for block in table)
+    return SequenceState(tracked.number, tuple(tokens), shown, _wrong(world, tracked, table), swapped)
 
 
-def _wrong(world: World, tracked: Tracked, table: tuple[int, ...]) -> tuple[int, ...]:
+def _wrong(world: World, tracked: Tracked, table: list[int]) -> tuple[int, ...]:
     """Positions, as far as they are written, whose slot holds something else."""
     size, found = world.block_size, []
     for position in range(min(tracked.settled, len(tracked), len(table) * size)):
         block = table[position // size]
         if block == NO_BLOCK:
             continue
-        held: Mapping[int, list[int]] = world.device.nodes
-        if not world.in_pool(block) or held[block][position % size] != tracked.nodes[position]:
+        if not world.in_pool(block) or world.device.nodes[block][position % size] != tracked.nodes[position]:
             found.append(position)
     return tuple(found)

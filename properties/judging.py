@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
 
 from tokenlaw.properties import words
 from tokenlaw.properties.full_pool import last_line
-from tokenlaw.properties.running import Outcome, Violation
-from tokenlaw.properties.trace import Trace, to_data
+from tokenlaw.properties.running import Example, Outcome, Violation
 from tokenlaw.spec.capabilities import needed
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
-Describe = Callable[[Check, Violation, Trace], str]
+Describe = Callable[[Check, Violation, Example], str]
 """A violation of a check in words."""
 
 
@@ -24,7 +26,7 @@ class Finding:
     a second run of the same trace passed.
     """
 
-    trace: Trace
+    trace: Example
     violation: Violation
     muted: frozenset[str]
     operations: int
@@ -37,7 +39,7 @@ class Finding:
 class Crash:
     """A trace on which the target raised what its contract doesn't allow; fields as in `Finding`."""
 
-    trace: Trace
+    trace: Example
     traceback: str
     muted: frozenset[str] = frozenset()
     first: tuple[str, ...] = ()
@@ -55,19 +57,22 @@ class Judgement:
     seconds: float
     shortfall: str
     describe: Describe
-    tell: Callable[[Trace], str]
+    tell: Callable[[Example], str]
 
 
-def judgement_of(outcome: Outcome, trace: Trace) -> Judgement:
+def judgement_of(
+    outcome: Outcome,
+    trace: Example,
+    describe: Describe = words.explain,
+    tell: Callable[[Example], str] = words.tell,
+) -> Judgement:
     """What one run of one trace says, ready to be judged."""
     findings = {
         violation.check: Finding(trace, violation, frozenset(), outcome.operations, 0.0)
         for violation in reversed(outcome.violations)
     }
     crash = None if outcome.crash is None else Crash(trace, outcome.crash)
-    return Judgement(
-        findings, crash, Counter(outcome.exercised), outcome.operations, 0.0, "", words.explain, words.tell
-    )
+    return Judgement(findings, crash, Counter(outcome.exercised), outcome.operations, 0.0, "", describe, tell)
 
 
 def judge(checks: Sequence[Check], capabilities: frozenset[str], judgement: Judgement) -> list[Evidence]:
@@ -108,8 +113,13 @@ def refutation(check: Check, finding: Finding, exercised: dict[str, int], descri
         finding.operations,
         finding.seconds,
         message,
-        to_data(finding.trace),
+        _data(finding.trace),
     )
+
+
+def _data(trace: Example) -> Any:
+    """The trace as plain JSON data."""
+    return msgspec.json.decode(msgspec.json.encode(trace))
 
 
 def _verdict(exercised: dict[str, int], judgement: Judgement) -> tuple[Verdict, str]:
@@ -132,9 +142,9 @@ def _caveat(evidence: Finding | Crash) -> str:
     return ""
 
 
-def _with_crash(evidence: Evidence, crash: Crash, tell: Callable[[Trace], str], whole: bool) -> Evidence:
+def _with_crash(evidence: Evidence, crash: Crash, tell: Callable[[Example], str], whole: bool) -> Evidence:
     """Evidence of an unknown verdict, with the crash in full or only its last line."""
     if not whole:
         return replace(evidence, message=f"the target crashed: {last_line(crash.traceback)}")
     message = f"the target crashed:\n{crash.traceback}\n{tell(crash.trace)}{_caveat(crash)}"
-    return replace(evidence, message=message, counterexample=to_data(crash.trace))
+    return replace(evidence, message=message, counterexample=_data(crash.trace))

@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 from tokenlaw.properties.judging import Crash, Finding
-from tokenlaw.properties.running import Outcome, Violation
-from tokenlaw.properties.shrink import shrink
-from tokenlaw.properties.trace import Trace
+from tokenlaw.properties.running import Example, Outcome, Violation
+from tokenlaw.properties.shrink import Simplifier, shrink
 
-Once = Callable[[Trace, frozenset[str]], Outcome]
+Once = Callable[[Example, frozenset[str]], Outcome]
 """``once(trace, muted)``: run a trace on a fresh target."""
 
 SECONDS = 20.0
@@ -18,15 +17,17 @@ def _violation(outcome: Outcome, check: str) -> Violation | None:
     return next((violation for violation in outcome.violations if violation.check == check), None)
 
 
-def shrink_finding(once: Once, silent: frozenset[str], finding: Finding) -> Finding:
+def shrink_finding(
+    once: Once, silent: frozenset[str], finding: Finding, simplifier: Simplifier | None = None
+) -> Finding:
     """Shrink for this check, with nothing else muted if that shows the violation too."""
     check = finding.violation.check
-    alone: list[Trace] = []
+    alone: list[Example] = []
 
-    def fails_alone(trace: Trace) -> bool:
+    def fails_alone(trace: Example) -> bool:
         return _violation(once(trace, silent), check) is not None
 
-    def fails(trace: Trace) -> bool:
+    def fails(trace: Example) -> bool:
         failed = _violation(once(trace, finding.muted), check) is not None
         if failed and not alone and fails_alone(trace):
             alone.append(trace)
@@ -34,14 +35,14 @@ def shrink_finding(once: Once, silent: frozenset[str], finding: Finding) -> Find
 
     if not fails(finding.trace):
         return _unstable(finding)
-    trace = finding.trace if alone else shrink(finding.trace, fails, seconds=SECONDS)
+    trace = finding.trace if alone else shrink(finding.trace, fails, seconds=SECONDS, simplifier=simplifier)
     if alone:
-        trace = shrink(alone[0], fails_alone, seconds=SECONDS)
+        trace = shrink(alone[0], fails_alone, seconds=SECONDS, simplifier=simplifier)
     return _described(once, silent, finding, trace, silent if alone else finding.muted)
 
 
 def _described(
-    once: Once, silent: frozenset[str], finding: Finding, trace: Trace, muted: frozenset[str]
+    once: Once, silent: frozenset[str], finding: Finding, trace: Example, muted: frozenset[str]
 ) -> Finding:
     """The finding on its shrunk trace; other checks that break first are named as the possible cause."""
     check = finding.violation.check
@@ -58,18 +59,20 @@ def _unstable(finding: Finding) -> Finding:
     )
 
 
-def shrink_crash(once: Once, silent: frozenset[str], crash: Crash) -> Crash:
+def shrink_crash(
+    once: Once, silent: frozenset[str], crash: Crash, simplifier: Simplifier | None = None
+) -> Crash:
     """Shrink a crash to a trace that crashes at the same place, unmuted if that crashes too."""
     place = crash_place(crash.traceback)
 
-    def crashes(trace: Trace, muted: frozenset[str]) -> bool:
+    def crashes(trace: Example, muted: frozenset[str]) -> bool:
         found = once(trace, muted).crash
         return found is not None and crash_place(found) == place
 
     muted = silent if crashes(crash.trace, silent) else crash.muted
     if not crashes(crash.trace, muted):
         return Crash(crash.trace, crash.traceback, crash.muted, stable=False)
-    small = shrink(crash.trace, lambda trace: crashes(trace, muted), seconds=SECONDS)
+    small = shrink(crash.trace, lambda trace: crashes(trace, muted), seconds=SECONDS, simplifier=simplifier)
     found = once(small, muted)
     first = () if muted == silent else tuple(v.check for v in once(small, silent).violations)
     return Crash(small, found.crash or crash.traceback, muted, tuple(dict.fromkeys(first)))

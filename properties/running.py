@@ -1,7 +1,11 @@
-"""What running a trace or a case showed: violations and outcomes."""
+"""What running a trace, a session or a case showed: violations and outcomes."""
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+Example: TypeAlias = Any
+"""A `Trace` or a `tokenlaw.spec.sessions.Session`: a msgspec struct with ``operations``."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Shrinking a failing trace to a small one that still fails.
+"""Shrinking a failing trace or session to a small one that still fails.
 
 Own code, not hypothesis' shrinker, for two reasons: hypothesis keeps whatever fails, so it may slip from one
 fault to another while it shrinks, and it can shrink only what it drew itself, while recorded traces (engine
@@ -10,19 +10,38 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
+from typing import Any
 
 import msgspec
 
 from tokenlaw.properties.history import History
+from tokenlaw.properties.running import Example
 from tokenlaw.properties.simpler import simpler_arguments, simpler_configurations, simpler_vocabularies, size
 from tokenlaw.properties.trace import Attend, Operation, Reorder, Trace
 
-Fails = Callable[[Trace], bool]
+Fails = Callable[[Example], bool]
+
+Candidates = Callable[[Any], Iterable[Any]]
+"""Examples that may be simpler than the given one."""
 
 _FEW = 16  # operations; beyond that, pairs are too many to try
 
 
-def shrink(trace: Trace, fails: Fails, max_runs: int = 4_000, seconds: float = 30.0) -> Trace:
+@dataclass(frozen=True)
+class Simplifier:
+    """How examples of one kind are shrunk: what counts as smaller, and what is tried, in order."""
+
+    size: Callable[[Any], tuple[int, ...]]
+    passes: tuple[Candidates, ...]
+
+
+def shrink(
+    trace: Example,
+    fails: Fails,
+    max_runs: int = 4_000,
+    seconds: float = 30.0,
+    simplifier: Simplifier | None = None,
+) -> Example:
     """A small trace for which ``fails`` is true: minimal in operations, then with simple arguments.
 
     Leaving out any one operation of the result makes it pass, and any two of a short result, unless the
@@ -35,19 +54,14 @@ def shrink(trace: Trace, fails: Fails, max_runs: int = 4_000, seconds: float = 3
     fails : true for traces that show the failure in question; must be deterministic.
     max_runs : calls of ``fails`` at most.
     seconds : wall-clock limit.
+    simplifier : of sessions, or whatever else; `TRACES` if None.
     """
-    search = _Search(trace, fails, max_runs, time.monotonic() + seconds)
-    passes = (
-        _with_fewer_operations,
-        simpler_vocabularies,
-        simpler_arguments,
-        simpler_configurations,
-        _with_two_fewer,
-    )
+    chosen = simplifier or TRACES
+    search = _Search(trace, fails, chosen.size, max_runs, time.monotonic() + seconds)
     before = None
     while before != search.best:
         before = search.best
-        for candidates in passes:
+        for candidates in chosen.passes:
             search.descend(candidates)
     return search.best
 
@@ -56,20 +70,24 @@ def shrink(trace: Trace, fails: Fails, max_runs: int = 4_000, seconds: float = 3
 class _Search:
     """The best trace so far, and what is left of the budget."""
 
-    best: Trace
+    best: Example
     fails: Fails
+    size: Callable[[Any], tuple[int, ...]]
     runs_left: int
     deadline: float
-    passed: set[Trace] = field(default_factory=set)
+    passed: set[bytes] = field(default_factory=set)
 
-    def descend(self, candidates: Callable[[Trace], Iterable[Trace]]) -> None:
+    def descend(self, candidates: Candidates) -> None:
         """Take the first smaller failing candidate, until there is none."""
         improved = True
         while improved:
             improved = any(self._try(candidate) for candidate in candidates(self.best))
 
-    def _try(self, candidate: Trace) -> bool:
-        if size(candidate) >= size(self.best) or candidate in self.passed:
+    def _try(self, candidate: Example) -> bool:
+        if self.size(candidate) >= self.size(self.best):
+            return False
+        key = msgspec.msgpack.encode(candidate)
+        if key in self.passed:
             return False
         if self.runs_left <= 0 or time.monotonic() > self.deadline:
             return False
@@ -77,7 +95,7 @@ class _Search:
         if self.fails(candidate):
             self.best = candidate
             return True
-        self.passed.add(candidate)
+        self.passed.add(key)
         return False
 
 
@@ -137,3 +155,16 @@ def _pointed(
     if target is None or renumbered.get(target.number) not in numbers:
         return None
     return msgspec.structs.replace(operation, sequence=numbers.index(renumbered[target.number]))
+
+
+TRACES = Simplifier(
+    size,
+    (
+        _with_fewer_operations,
+        simpler_vocabularies,
+        simpler_arguments,
+        simpler_configurations,
+        _with_two_fewer,
+    ),
+)
+"""How traces are shrunk."""

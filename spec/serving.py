@@ -80,9 +80,8 @@ def carry_out(decoder: Decoder, session: Session, capabilities: frozenset[str] |
     Served
         Events are ``submit``, ``fork``, ``abort``, ``step``; ``join`` (submitted while others generate),
         ``leave`` (ended while others generate), ``wait`` (without tokens after a step in which others grew),
-        ``refused``; ``several samples``; ``stop`` (a sample ended with a stop token); where steps are seen,
-        for speculative ones with room for all drafts: ``rejected at N`` (N drafts accepted, then none) and
-        ``all accepted``.
+        ``refused``, ``fork refused``; ``several samples``; ``stop`` (a sample ended with a stop token); where
+        steps are seen, what `fates_of_drafts` says of each.
 
     Raises
     ------
@@ -101,9 +100,14 @@ def carry_out(decoder: Decoder, session: Session, capabilities: frozenset[str] |
     found = probe_capabilities(DECODER, decoder) if capabilities is None else capabilities
     serving = _Serving(decoder, session, found)
     before = serving.free_blocks()
-    for number, operation in enumerate(session.operations):
-        serving.do(number, operation)
-    serving.run_to_the_end()
+    try:
+        for operation in session.operations:
+            serving.do(operation)
+            serving.at += 1
+        serving.run_to_the_end()
+    except IllegalAnswer as error:
+        error.operation = serving.at
+        raise
     return Served(tuple(serving.answers), serving.events, before, serving.free_blocks())
 
 
@@ -119,22 +123,24 @@ class _Serving:
         self.ended: list[tuple[Answer, Any]] = []
         self.events: Counter[str] = Counter()
         self.idle = 0
+        self.at = 0
 
     def free_blocks(self) -> int | None:
         return int(self.decoder.num_free_blocks()) if "free-blocks" in self.can else None
 
-    def do(self, number: int, operation: SessionOperation) -> None:
+    def do(self, operation: SessionOperation) -> None:
+        """One operation, if it means something here."""
         match operation:
             case Submit(request, seed) if "requests" in self.can:
-                self._submit(Answer(request, number, ((),) * request.samples), seed)
+                self._submit(Answer(request, self.at, ((),) * request.samples), seed)
             case Submit(request, seed):
-                self._decode(Answer(request, number, ((),) * request.samples), seed)
+                self._decode(Answer(request, self.at, ((),) * request.samples), seed)
             case Step() if self.live:
                 self._step()
             case Fork(index, seed) if "fork" in self.can:
                 single = [(answer, handle) for answer, handle in self.live if answer.request.samples == 1]
                 if single:
-                    self._fork(number, *single[index % len(single)], seed)
+                    self._fork(*single[index % len(single)], seed)
             case Abort(index) if "abort" in self.can and self.live:
                 self._abort(index % len(self.live))
 
@@ -166,8 +172,7 @@ class _Serving:
             answer.refused = True
             self.events["refused"] += 1
             if surely_fits(answer.request, self.session):
-                place = f"operation {answer.operation + 1}"
-                raise IllegalAnswer("progress", f"{place}: refused as too large, but it fits") from error
+                raise IllegalAnswer("progress", f"OutOfBlocks for a request that fits: {error}") from error
             return
         self.live.append((answer, handle))
         self.idle = 0
@@ -178,11 +183,15 @@ class _Serving:
         self.events["submit"] += 1
         self.events["several samples"] += answer.request.samples > 1
 
-    def _fork(self, number: int, origin: Answer, handle: Any, seed: int) -> None:
+    def _fork(self, origin: Answer, handle: Any, seed: int) -> None:
         (given,) = origin.tokens
-        child = self.decoder.fork(handle, seed=seed)
+        try:
+            child = self.decoder.fork(handle, seed=seed)
+        except OutOfBlocks:
+            self.events["fork refused"] += 1
+            return
         origin.forked.append(given)
-        answer = Answer(origin.request, number, (given,), self.answers.index(origin), given, joined=True)
+        answer = Answer(origin.request, self.at, (given,), self.answers.index(origin), given, joined=True)
         self.answers.append(answer)
         self.live.append((answer, child))
         self.events["fork"] += 1

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import msgspec
 
@@ -58,6 +59,7 @@ class Hashed(msgspec.Struct, frozen=True, tag_field="kind", tag="hashed", forbid
     vocabulary_size : V.
     seed : another seed gives another model.
     certain : whether one token has all of the probability; otherwise they differ by factors of `RATIO`.
+    stray_seed : seed of another model, which it follows after a quarter of all contexts; None for none.
 
     Examples
     --------
@@ -70,17 +72,19 @@ class Hashed(msgspec.Struct, frozen=True, tag_field="kind", tag="hashed", forbid
     vocabulary_size: int
     seed: int
     certain: bool = False
+    stray_seed: int | None = None
 
     def model(self) -> LanguageModel[float]:
         """The language model."""
-        return _HashedModel(self.vocabulary_size, self.seed, self.certain)
+        return _HashedModel(self)
 
     def problems(self, vocabulary_size: int) -> Iterator[str]:
         """What is wrong with it for a vocabulary of this size, in words."""
         if self.vocabulary_size != vocabulary_size:
             yield f"it is a model of {self.vocabulary_size} tokens; the session has {vocabulary_size}"
-        if not 0 <= self.seed < 2**63:
-            yield f"its seed is {self.seed}; it must be 0 to 2**63 - 1"
+        for seed in (self.seed, self.stray_seed or 0):
+            if not 0 <= seed < 2**63:
+                yield f"its seed is {seed}; it must be 0 to 2**63 - 1"
 
 
 Model = Table | Hashed
@@ -89,20 +93,30 @@ Model = Table | Hashed
 
 @dataclass(frozen=True)
 class _HashedModel:
-    vocabulary_size: int
-    seed: int
-    certain: bool
+    told: Hashed
 
     def __call__(self, tokens: Tokens) -> tuple[float, ...]:
         """Law of the next token."""
-        check_tokens(tokens, self.vocabulary_size)
-        text = f"{self.seed}:{','.join(map(str, tokens))}"
-        keys = [hashlib.blake2b(f"{text};{token}".encode()).digest() for token in range(self.vocabulary_size)]
-        ranked = sorted(range(self.vocabulary_size), key=keys.__getitem__)
-        ratio = 0.0 if self.certain else 1 / RATIO
-        weights: Mapping[int, float] = {token: ratio**place for place, token in enumerate(ranked)}
-        mass = sum(weights.values())
-        return tuple(weights[token] / mass for token in range(self.vocabulary_size))
+        check_tokens(tokens, self.told.vocabulary_size)
+        return _hashed_law(self.told, tuple(tokens))
+
+
+@lru_cache(maxsize=100_000)
+def _hashed_law(told: Hashed, tokens: Tokens) -> tuple[float, ...]:
+    vocabulary = range(told.vocabulary_size)
+    context = ",".join(map(str, tokens))
+    strays = told.stray_seed is not None and _digest(f"{told.stray_seed}:{context}")[0] % 4 == 0
+    seed = told.stray_seed if strays else told.seed
+    keys = [_digest(f"{seed}:{context};{token}") for token in vocabulary]
+    ranked = sorted(vocabulary, key=keys.__getitem__)
+    ratio = 0.0 if told.certain else 1 / RATIO
+    weights: Mapping[int, float] = {token: ratio**place for place, token in enumerate(ranked)}
+    mass = sum(weights.values())
+    return tuple(weights[token] / mass for token in vocabulary)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode()).digest()
 
 
 def uniform_model(vocabulary_size: int) -> LanguageModel[float]:

@@ -15,11 +15,14 @@ class IllegalAnswer(Exception):
     ----------
     rule : ``protocol`` (tokens, their number, what was shown and changed), ``samples`` (their number),
         ``progress`` (nothing grows, or a request that fits is refused), ``logprobs`` (their number).
+    operation : place in the session of the operation that showed it; the number of operations if it showed
+        only when everything was run to its end.
     """
 
     def __init__(self, rule: str, message: str) -> None:
         super().__init__(message)
         self.rule = rule
+        self.operation = 0
 
 
 def has_ended(request: DecodeRequest, sample: Tokens) -> bool:
@@ -98,10 +101,11 @@ def shown_logprobs(
 def fates_of_drafts(
     request: DecodeRequest, before: tuple[Tokens, ...], after: tuple[Tokens, ...]
 ) -> Iterator[str]:
-    """What became of the drafts of one step: ``rejected at N`` or ``all accepted``, once for each sample.
+    """What became of the drafts of one step, for each sample that had some.
 
-    Only where all drafts had room and no stop token came, and not in the step with a sample's first token,
-    which need not have had drafts.
+    ``rejected at N`` or ``all accepted``, where all drafts had room and no stop token came; not in the step
+    with a sample's first token, which need not have had drafts. ``stop behind a draft``, where a stop token
+    came together with others.
 
     >>> request = DecodeRequest(prompt=(0,), num_tokens=9, draft_length=2)
     >>> list(fates_of_drafts(request, ((1,), (1,)), ((1, 0), (1, 0, 0, 0))))
@@ -111,5 +115,7 @@ def fates_of_drafts(
     for old, new in zip(before, after, strict=True):
         accepted = len(new) - len(old) - 1
         room = len(old) + drafts < request.num_tokens
-        if old and drafts and accepted >= 0 and room and request.stop.isdisjoint(new):
+        if accepted > 0 and not request.stop.isdisjoint(new[len(old) :]):
+            yield "stop behind a draft"
+        elif old and drafts and accepted >= 0 and room and request.stop.isdisjoint(new):
             yield "all accepted" if accepted >= drafts else f"rejected at {accepted}"

@@ -19,9 +19,7 @@ EVENT = "situations"
 """Small situations whose laws were found out."""
 
 
-def _check(
-    number: int, name: str, title: str, *needs: str, severity: Severity = Severity.WRONG_LAW
-) -> Check:
+def _check(number: int, name: str, title: str, *needs: str, severity: Severity = Severity.WRONG_LAW) -> Check:
     return Check(name, f"E{number}", title, DECODER, severity, frozenset(needs), (EVENT,))
 
 
@@ -41,7 +39,10 @@ DECODER_LAW_CHECKS = (
         "penalties",
     ),
     _check(
-        5, GRAMMAR, "The grammar holds at every position of a run of drafts, the bonus token's too.", "grammar"
+        5,
+        GRAMMAR,
+        "The grammar holds at every position of a run of drafts, the bonus token's too.",
+        "grammar",
     ),
     _check(6, SAMPLES, "Samples of one request are independent, each with the exact law.", "samples"),
     _check(

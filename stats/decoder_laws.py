@@ -119,8 +119,8 @@ class Comparison:
 def compared(law: Law, question: Question) -> Comparison:
     """How far the law of a decoder is from what a question asks for.
 
-    Given something, the law of which isn't asked for, its found probability stands on either side; it is known
-    only when every path was run.
+    Where a law is given something, the found probability of that stands on either side; it is known only if
+    every path was run.
     """
     weights: Any = law.probabilities.items()
     found: dict[tuple[Hashable, Cell], float] = defaultdict(float)

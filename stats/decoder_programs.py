@@ -143,8 +143,8 @@ class DecoderProgram:
         found = [Part(one.request, one.origin, one.aborted) for one in served.answers if not one.refused]
         if found != self.plan:
             raise OtherWayError(
-                "a request was refused, or had ended before it could be forked or aborted, so that the law of "
-                "this situation isn't known"
+                "a request was refused, or had ended before it could be forked or aborted: the law of that "
+                "isn't known"
             )
 
     def _wrong_logprob(self, served: Served) -> str:
@@ -168,6 +168,6 @@ class DecoderProgram:
 def _unlike(position: int, tokens: Tokens, shown: float, right: float) -> str:
     exact = f"{right:.4f}, of probability {math.exp(right):.4g}" if right > -math.inf else "minus infinity"
     return (
-        f"token {tokens[position]} after {list(tokens[:position])} has the log-probability {shown:.4f} instead "
-        f"of {exact}"
+        f"token {tokens[position]} after {list(tokens[:position])} has the log-probability {shown:.4f} "
+        f"instead of {exact}"
     )

@@ -4,12 +4,12 @@ The unmodified decoder carries a session out once for each path. What is proved 
 variation in the situations that were tried; what is refuted is wrong in one of them by at least that much.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tokenlaw.spec.contracts import Implementation
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_laws import Comparison, Question, compared, questions
@@ -35,20 +35,20 @@ class Asked:
 
     Attributes
     ----------
-    implementation : of which it is.
     make : builds it.
     capabilities : that it has.
     model : law of its target.
     seed : of the run.
-    tolerance : total variation up to which a law may differ.
+    tolerance : total variation up to which a law may differ, that of rounding included.
+    sampling_tolerance : that of samples, which see no rounding; 0 for none.
     """
 
-    implementation: Implementation
     make: Make
     capabilities: frozenset[str]
     model: Callable[[Case], LanguageModel[float]]
     seed: int
     tolerance: float
+    sampling_tolerance: float = 0.0
 
     def program(self, case: Case, *, first: int = 0, afresh: bool = True) -> DecoderProgram:
         """What is run for a case."""
@@ -130,14 +130,12 @@ class Prover:
         except EnumerationError as error:
             self.hidden = self.hidden or str(error)
 
-    def prove(self, case: Case, *, seconds: float) -> CaseProof:
-        """Enumerate a case in so many seconds of processor time."""
+    def prove(self, case: Case, *, seconds: float = math.inf, paths: int = MOST_PATHS) -> CaseProof:
+        """Enumerate a case in so many seconds of processor time, and so many paths, at most."""
         try:
             program = self.asked.program(case)
-            law = self._law(program, seconds)
-            raised = next((outcome for outcome in law.probabilities if isinstance(outcome, Raised)), None)
-            if raised is not None:
-                raise EnumerationError(f"with its random numbers decided, it raised {raised.message}")
+            law = self._law(program, seconds) if seconds < math.inf else self._run(program, paths)
+            _require_answers(law)
             comparisons = tuple(compared(law, question) for question in self.asked.questions(program))
             found = CaseProof(case, comparisons, law)
             if found.refuted(self.asked.tolerance):
@@ -166,3 +164,10 @@ class Prover:
             if not same_law(law, again):
                 self.hidden = UNSEEN
                 raise NotRepeatableError(UNSEEN)
+
+
+def _require_answers(law: Law) -> None:
+    """An exception has no place in a law; samples will show it."""
+    raised = next((outcome for outcome in law.probabilities if isinstance(outcome, Raised)), None)
+    if raised is not None:
+        raise EnumerationError(f"with its random numbers decided, it raised {raised.message}")

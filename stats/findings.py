@@ -22,12 +22,7 @@ def gate_finding(trial: Trial, check: str, needed: float, alpha: float | None = 
     alpha : probability that the bounds of the total variation are wrong, for each kind of the trial; without
         it none are given.
     """
-    pairs = [
-        (result.log_es[check], kind, result)
-        for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True)
-        if check in result.log_es
-    ]
-    log_e, kind, result = max(pairs, key=lambda pair: pair[0])
+    log_e, kind, result = worst_kind(trial, check)
     assert result.seen is not None
     measure = result.measures.measures[check]
     counts, law = result.measures.counts(check, result.seen), measure.law
@@ -36,7 +31,7 @@ def gate_finding(trial: Trial, check: str, needed: float, alpha: float | None = 
         f"({log10_of(needed)} refutes), {int(counts.sum())} counted"
     )
     lines = [
-        f"  {_outcome(check, list(cell))}: {int(counts[cell])} times, but it can't happen"
+        f"  {outcome_words(check, list(cell))}: {int(counts[cell])} times, but it can't happen"
         for cell in measure.impossible(counts)[:MOST_CELLS]
     ]
     observed, exact = _possible(counts, law)
@@ -46,6 +41,16 @@ def gate_finding(trial: Trial, check: str, needed: float, alpha: float | None = 
     if alpha is not None:
         tv += _bounded(observed, exact, alpha / (trial.looks * (trial.looks + 1)))
     return "\n".join([f"{text}, {tv}.", *lines, *_cells(check, counts, law)][: MOST_CELLS + 1])
+
+
+def worst_kind(trial: Trial, check: str) -> tuple[float, Kind, KindResult]:
+    """The kind that speaks most against the law of a check, with its log e-value."""
+    pairs = [
+        (result.log_es[check], kind, result)
+        for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True)
+        if check in result.log_es
+    ]
+    return max(pairs, key=lambda pair: pair[0])
 
 
 def _bounded(counts: np.ndarray, law: np.ndarray, alpha: float) -> str:
@@ -75,14 +80,14 @@ def _cells(check: str, counts: np.ndarray, law: np.ndarray) -> list[str]:
     observed, exact = _possible(counts, law)
     places = np.argwhere(law > 0)
     return [
-        f"  {_outcome(check, places[cell.cell].tolist())}: {cell.observed} times, "
+        f"  {outcome_words(check, places[cell.cell].tolist())}: {cell.observed} times, "
         f"expected {cell.expected:.1f} (p = {cell.p_value:.1e})"
         for cell in worst_cells(observed, exact, most=MOST_CELLS)
     ]
 
 
-def _outcome(check: str, place: list[int]) -> str:
-    """What a cell stands for."""
+def outcome_words(check: str, place: list[int]) -> str:
+    """What the cell of a law stands for."""
     if check == JOINT:
         return f"emitted {[index - 1 for index in place if index]}"
     if check == COMPLETED:

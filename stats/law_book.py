@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.verdicts import Evidence, Verdict
@@ -136,10 +137,12 @@ class LawBook:
             for event in outcome.check.exercised_by:
                 outcome.exercised[event] += events.get(event, 0)
 
-    def found(self, check: str, weight: float, text: str, place: Place) -> None:
-        """Note what speaks against a check, if it is asked at all."""
+    def found(
+        self, check: str, weight: float, text: str, place: Place, shown: Mapping[str, Any] | None = None
+    ) -> None:
+        """Note what speaks against a check, if it is asked at all; ``shown`` is data to be drawn."""
         if self.asks(check):
-            self.outcomes[check].findings.append(Finding(weight, text, self._seen_at(place, check)))
+            self.outcomes[check].findings.append(Finding(weight, text, self._seen_at(place, check), shown))
 
     def _seen_at(self, place: Place, check: str) -> Place:
         """The place, with everything that decides about the check there."""
@@ -149,12 +152,19 @@ class LawBook:
     def _gates(self) -> list[str]:
         return [] if self._ledger is None else [entry.name for entry in self._ledger.gates()]
 
-    def tested(self, check: str, p_value: float, text: Callable[[], str], place: Place) -> None:
+    def tested(
+        self,
+        check: str,
+        p_value: float,
+        text: Callable[[], str],
+        place: Place,
+        shown: Callable[[], Mapping[str, Any] | None] = lambda: None,
+    ) -> None:
         """Note one of the p-values of a check, and what it is about if it is small."""
         self.outcomes[check].p_values.append(p_value)
         weight = -math.log(p_value) if p_value else math.inf
         if weight >= self.needed(check) / 2:
-            self.found(check, weight, text(), place)
+            self.found(check, weight, text(), place, shown())
 
     def crash(self, message: str, checks: Iterable[str]) -> None:
         """The implementation failed where these checks were asked: those that aren't refuted are unknown."""

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,11 +36,12 @@ LARGEST_LOG = 1e6
 
 @dataclass(frozen=True)
 class Finding:
-    """What speaks against a check: how much, in words, and where it can be seen again."""
+    """What speaks against a check: how much, in words, where it can be seen again, and as data to be drawn."""
 
     weight: float
     text: str
     place: Place
+    shown: Mapping[str, Any] | None = None
 
 
 @dataclass
@@ -83,6 +85,7 @@ class LawOutcome:
         unexercised = [event for event in self.check.exercised_by if not self.exercised[event]]
         statistics = self._statistics(entry, alpha)
         if refuted:
+            statistics |= self._laws()
             told = [found.text for found in self._worst()] or ["Earlier runs showed enough."]
             verdict, message = Verdict.REFUTED, "\n".join(told)
         elif self.crashes:
@@ -107,6 +110,11 @@ class LawOutcome:
     def _worst(self) -> list[Finding]:
         """The most telling findings."""
         return sorted(self.findings, key=lambda found: -found.weight)[:MOST_FINDINGS]
+
+    def _laws(self) -> dict[str, Any]:
+        """What can be drawn of the findings."""
+        shown = [found.shown for found in self._worst() if found.shown is not None]
+        return {"laws_shown": shown} if shown else {}
 
     def _statistics(self, entry: Entry | None, alpha: float) -> dict[str, Any]:
         found: dict[str, Any] = {"samples": self.samples}

@@ -196,14 +196,15 @@ class Prover:
         for repeat in range(1, max(LEAST_REPEATS, REPEATED_PATHS // paths) + 1):
             first = repeat * FURTHER
             again = self._batched(found.case, paths, seconds, first) if found.law.complete else None
-            if again is None or not _same(found.law, again):
+            if again is None or not same_law(found.law, again):
                 again = self._alone(found.case, paths, seconds, first)
-            if again.paths == paths and not _same(found.law, again):
+            if again.paths == paths and not same_law(found.law, again):
                 self.hidden = UNSEEN
                 raise NotRepeatableError(UNSEEN)
 
 
-def _same(one: Law, other: Law) -> bool:
+def same_law(one: Law, other: Law) -> bool:
+    """Whether two laws are equal up to rounding."""
     outcomes = {*one.probabilities, *other.probabilities}
     pairs = ((one.probabilities.get(each, 0), other.probabilities.get(each, 0)) for each in outcomes)
     return all(abs(float(first - second)) <= CLOSE for first, second in pairs)

@@ -12,7 +12,7 @@ from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.proving import ROUNDING, CaseProof, Prover, prove_cases
 from tokenlaw.stats.proving_cases import Case, chain_cases, tree_cases
-from tokenlaw.stats.proving_words import refutation
+from tokenlaw.stats.proving_words import refutation, shown_proof
 from tokenlaw.stats.verifier_checks import BY_ID, PROVED
 
 ROWS_A_PATH = 600
@@ -124,7 +124,9 @@ def _evidence(
             BY_ID[PROVED], Verdict.NOT_SUPPORTED, {}, prover.verified, seconds, _why_not(proofs, cases)
         )
     exercised = {"paths": run, "cases": len(proved) + len(refuted)}
-    statistics = _statistics(refuted or proved, run)
+    statistics = dict(_statistics(refuted or proved, run))
+    if refuted:
+        statistics["laws_shown"] = [shown_proof(worst)]
     return Evidence(BY_ID[PROVED], verdict, exercised, prover.verified, seconds, message, place, statistics)
 
 

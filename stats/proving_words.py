@@ -14,6 +14,9 @@ from tokenlaw.stats.proving_programs import KIND, Illegal
 MOST_OUTCOMES = 5
 """Outcomes that are shown side by side."""
 
+MOST_DRAWN = 16
+"""Outcomes that are drawn."""
+
 
 def refutation(proof: CaseProof) -> str:
     """A refuted case in words."""
@@ -30,6 +33,30 @@ def refutation(proof: CaseProof) -> str:
     if told:
         lines.append(f"  A path that shows it: {'; '.join(told)}.")
     return "\n".join([*lines, *_side_by_side(worst)])
+
+
+def shown_proof(proof: CaseProof) -> dict[str, Any]:
+    """A refuted case as data to be drawn, see `tokenlaw.stats.shown_laws.ShownLaw`."""
+    worst, law = proof.worst, proof.law
+    assert worst is not None
+    assert law is not None
+    shown = worst.farthest(MOST_DRAWN)
+    outcomes = [
+        {"outcome": _shown(one), "exact": worst.exact.get(one, 0.0), "found": worst.found.get(one, 0.0)}
+        for one in shown
+    ]
+    others = {**worst.found, **worst.exact}.keys() - set(shown)
+    return {
+        "what": worst.what,
+        "where": f"rows of kind {' and '.join(map(repr, worst.names))}, {proof.case.title}",
+        "outcomes": outcomes,
+        "others": {
+            "outcomes": len(others),
+            "exact": sum(worst.exact.get(one, 0.0) for one in others),
+            "found": sum(worst.found.get(one, 0.0) for one in others),
+        },
+        "path": _shortest(worst, law),
+    }
 
 
 def _side_by_side(comparison: Comparison) -> Iterable[str]:

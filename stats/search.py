@@ -30,6 +30,7 @@ from tokenlaw.stats.measures import COMPLETED, JOINT
 from tokenlaw.stats.planner import BUDGET_FACTOR, noncentrality
 from tokenlaw.stats.protocol import ProtocolError
 from tokenlaw.stats.searched_laws import LawPair, drawn_pair, varied_pair
+from tokenlaw.stats.shown_laws import shown_gate
 from tokenlaw.stats.smaller_laws import smaller
 from tokenlaw.stats.trial import Trial
 
@@ -63,6 +64,7 @@ class SearchResult:
     examples : pairs of laws that were tried.
     finding : the smallest pair that refutes, its laws and worst outcomes; empty if the search doesn't refute.
     counterexample : plain JSON data of that pair, for `repeat`; None if there is none.
+    shown : its law as data to be drawn (`tokenlaw.stats.shown_laws`); None where it wasn't tried once more.
     visible : for each law that was tried the total variation from which on it would have refuted alone.
     """
 
@@ -72,6 +74,7 @@ class SearchResult:
     finding: str = ""
     counterexample: Mapping[str, Any] | None = None
     visible: tuple[float, ...] = ()
+    shown: Mapping[str, Any] | None = None
 
 
 def search(
@@ -126,14 +129,16 @@ def search(
     counterexample = {"name": found.name, "claims": claims, "seed": seed, "rows": rows_left}
     counterexample |= found.pair.to_data()
     again = f"log10 e = {log10_of(found.log_e)} ({log10_of(hunt.threshold)} refutes)"
+    shown = None
     try:
         if rows_left >= LEAST_ROWS:
             trial = repeat(verifier, counterexample, device=device, alive=alive, rows_at_once=rows_at_once)
             again += f"; tried once more:\n{_finding(trial, claims, hunt.threshold)}"
+            shown = shown_gate(trial, _worst_check(trial, claims))
     except (CrashError, ProtocolError) as error:
         again += f"; tried once more, it fails: {error}"
     finding = f"{found.pair.describe()}\n{again}"
-    return SearchResult(log_e, hunt.samples, len(hunt.log_es), finding, counterexample)
+    return SearchResult(log_e, hunt.samples, len(hunt.log_es), finding, counterexample, shown=shown)
 
 
 def repeat(
@@ -154,9 +159,13 @@ def repeat(
 
 def _finding(trial: Trial, claims: str, needed: float) -> str:
     """What happened under the laws when they were tried again."""
+    return support_finding(trial) or gate_finding(trial, _worst_check(trial, claims), needed)
+
+
+def _worst_check(trial: Trial, claims: str) -> str:
+    """The law that the trial speaks most against."""
     log_es = {check: trial.log_e(check) for check in (COMPLETED, JOINT)[: 1 + (claims == TEXTBOOK)]}
-    worst = max(log_es, key=lambda check: log_es[check] or 0.0)
-    return support_finding(trial) or gate_finding(trial, worst, needed)
+    return max(log_es, key=lambda check: log_es[check] or 0.0)
 
 
 @dataclass

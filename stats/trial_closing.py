@@ -19,6 +19,7 @@ from tokenlaw.stats.places import Place
 from tokenlaw.stats.power import MISS, visible_copies, visible_mass, visible_tv
 from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.search import SearchResult
+from tokenlaw.stats.shown_laws import shown_completed, shown_gate, shown_impossible
 from tokenlaw.stats.tolerant import mcdiarmid_log_p, mcdiarmid_threshold, tolerant_log_e
 from tokenlaw.stats.tree_trial import TreeResult
 from tokenlaw.stats.trial import KindResult, Trial
@@ -123,7 +124,7 @@ def close_search(result: SearchResult, book: LawBook, place: Place) -> None:
     book.exercise({"searched tables": result.examples})
     book.record(SEARCHED, SEARCH_NAME, result.log_e)
     if result.finding:
-        book.found(SEARCHED, result.log_e, result.finding, place)
+        book.found(SEARCHED, result.log_e, result.finding, place, result.shown)
 
 
 def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
@@ -145,7 +146,8 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
             outcome.visible.append(math.inf)
     weight, alone = outcome.log_es[name] + math.log(share), book.alpha(check) * share / len(asked)
     if weight >= book.missing(check) - book.needed(check) / 2:
-        book.found(check, weight, gate_finding(trial, check, book.needed(check), alone), place)
+        told = gate_finding(trial, check, book.needed(check), alone)
+        book.found(check, weight, told, place, shown_gate(trial, check))
 
 
 def _extreme_log_e(law: np.ndarray, samples: float, tolerance: float) -> float:
@@ -160,7 +162,7 @@ def _close_support(trial: Trial, book: LawBook, place: Place) -> None:
     outcome.samples += trial.samples
     impossible = support_finding(trial)
     if impossible is not None:
-        book.tested(SUPPORT, 0.0, lambda: impossible, place)
+        book.tested(SUPPORT, 0.0, lambda: impossible, place, lambda: shown_impossible(trial))
     for kind, result in zip(trial.scenario.kinds, trial.kinds, strict=True):
         outcome.visible.append(visible_mass(trial.expected / len(trial.kinds)))
         count, mean = result.doubtful()
@@ -193,7 +195,7 @@ def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBoo
         book.outcomes[CHI_SQUARE].bounds.append((least, most))
     book.outcomes[CHI_SQUARE].visible.append(visible)
     text = f"Rows of kind {kind.name!r} of scenario {trial.scenario.name!r}: {what} (p = {p_value:.1e})."
-    book.tested(CHI_SQUARE, p_value, lambda: text, place)
+    book.tested(CHI_SQUARE, p_value, lambda: text, place, lambda: shown_completed(trial, kind, result))
 
 
 def _visible_beyond(counts: np.ndarray, law: np.ndarray, tolerance: float, alpha: float) -> float:

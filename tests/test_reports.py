@@ -81,6 +81,7 @@ def test_the_json_envelope(report: Report, tmp_path: Path) -> None:
         "counterexample": None,
         "statistics": None,
         "known": "",
+        "frames": [],
     }
     assert checks[1]["counterexample"]["schema"] == "tokenlaw.trace/1"
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]

@@ -67,6 +67,24 @@ SHOWN_AND_HIDDEN = {
 }
 """Fault -> the situation in which its tokens differ from the base's, and one in which they don't."""
 
+CLASSES = {
+    "C01": "argmax_draft",
+    "C02": "temp_p_ignored",
+    "C03": "greedy_always",
+    "C04": "bonus_argmax",
+    "C05": "no_residual",
+    "C06": "accept_always",
+    "C07": "reuse_u",
+    "C08": "restarted_stream",
+    "C09": "block_token_residual",
+    "C10": "typical_acceptance",
+    "C11": "neighbour_q",
+    "C12": "stale_lengths",
+    "C19": "top_p_edge",
+    "C20": "vocabulary_shift",
+}
+"""Classes of reports that a verifier alone can show, and a fault distilled from one of each."""
+
 ELSEWHERE = {
     "u0_accept",
     "stale_lengths",
@@ -87,6 +105,20 @@ def test_every_kind_is_planted_and_every_fault_is_tested() -> None:
     assert set(KINDS) <= VERIFIER_FAULTS.keys()
     assert SHOWN_AND_HIDDEN.keys() | ELSEWHERE == VERIFIER_FAULTS.keys()
     assert not SHOWN_AND_HIDDEN.keys() & ELSEWHERE
+
+
+@pytest.mark.parametrize(("number", "name"), CLASSES.items())
+def test_every_class_of_reports_has_a_fault(number: str, name: str) -> None:
+    fault = VERIFIER_FAULTS[name]
+    assert number in fault.classes
+    assert any(character.isdigit() for character in fault.report)
+
+
+def test_the_classes_are_those_that_a_verifier_can_show() -> None:
+    """The others need a decoder (C14 to C17, C22), several ranks (C13), or lose acceptance only (C18)."""
+    assert CLASSES.keys() == {f"C{number:02}" for number in (*range(1, 13), 19, 20)}
+    planted_for = {one for fault in VERIFIER_FAULTS.values() for one in fault.classes}
+    assert planted_for == CLASSES.keys()
 
 
 @pytest.mark.parametrize("fault", VERIFIER_FAULTS.values(), ids=VERIFIER_FAULTS)

@@ -45,8 +45,9 @@ def main() -> None:
         os.dup2(2, 1)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         request = msgspec.json.decode(lifeline.readline(), type=Request)
-        threading.Thread(target=end_with_parent, args=(lifeline,), daemon=True).start()
-        _answer(request, lambda event: events.write(encode(event, request.token)))
+        stop = threading.Event()
+        threading.Thread(target=end_with_parent, args=(lifeline, stop), daemon=True).start()
+        _answer(request, lambda event: events.write(encode(event, request.token)), stop.is_set)
     except BaseException:
         # Nobody can be told but by the last lines on stderr.
         traceback.print_exc()
@@ -54,16 +55,20 @@ def main() -> None:
     os._exit(0)
 
 
-def end_with_parent(lifeline: IO[bytes]) -> None:
-    """Wait for the end of the parent, however it comes, then end with everything that was started here."""
-    lifeline.read(1)
+def end_with_parent(lifeline: IO[bytes], stop: threading.Event) -> None:
+    """Wait for the end of the parent, however it comes, then end with everything that was started here.
+
+    Whatever comes before means that the parent has enough: `tokenlaw.process.Child.ask_to_stop`.
+    """
+    while lifeline.readline():
+        stop.set()
     os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
-def _answer(request: Request, emit: Callable[[Event], Any]) -> None:
+def _answer(request: Request, emit: Callable[[Event], Any], stopped: Callable[[], bool]) -> None:
     emit(Started())
     try:
-        serve(request, emit)
+        serve(request, emit, stopped)
     except LacksContract as error:
         emit(Fault("lacks contract", encodable(str(error))))
     except BadUse as error:
@@ -76,8 +81,14 @@ def _answer(request: Request, emit: Callable[[Event], Any]) -> None:
         emit(Fault("tool", encodable(traceback.format_exc())))
 
 
-def serve(request: Request, emit: Callable[[Event], Any]) -> None:
+def serve(request: Request, emit: Callable[[Event], Any], stopped: Callable[[], bool]) -> None:
     """Load the target, run one contract, and say what happened.
+
+    Parameters
+    ----------
+    request : what is to be done.
+    emit : takes every event.
+    stopped : whether the proof of a program is to end with what is known by then.
 
     Raises
     ------
@@ -87,7 +98,7 @@ def serve(request: Request, emit: Callable[[Event], Any]) -> None:
     watch = Watch(Path(request.scratch), request.limits.quiet)
     watch.allow(request.limits.start)
     torch.set_num_threads(1)
-    request, session = opened(request)
+    request, session = opened(request, stopped)
     emit(Described(session.name, session.version, session.contracts, session.to_run))
     emit(Planned(session.contract, session.capabilities, session.checks, session.seconds))
     watch.allow(session.seconds, request.limits.quiet)

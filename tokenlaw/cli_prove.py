@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tokenlaw import __version__
-from tokenlaw.options import report_file
+from tokenlaw.options import ClaimName, report_file
 from tokenlaw.prove_command import MAX_PATHS, SECONDS
 from tokenlaw.text import one_line
 
@@ -26,6 +26,9 @@ def prove(
     context: typer.Context,
     target: Annotated[str, typer.Argument(help=_TARGET)],
     spec: Annotated[str | None, typer.Option(metavar="FUNCTION", help=_SPEC)] = None,
+    claims: Annotated[
+        ClaimName | None, typer.Option(help="Hold a verifier to this claim, whatever it claims itself.")
+    ] = None,
     max_paths: Annotated[int, typer.Option(help="Paths that are run at most.", min=1)] = MAX_PATHS,
     seconds: Annotated[float | None, typer.Option(help="Stop after so long, with bounds.", min=0)] = None,
     tolerance: Annotated[
@@ -37,7 +40,10 @@ def prove(
     ] = SECONDS,
     json: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file, or -.")] = None,
 ) -> int:
-    """Prove, by running every path of its random numbers, that TARGET has the law of a spec."""
+    """Prove, by running every path of its random numbers, that TARGET has the law of a spec.
+
+    Ctrl-C ends a program's proof with the bounds that are known by then; once more, without.
+    """
     from tokenlaw import terminal
     from tokenlaw.prove_runner import law_alone, prove_target
     from tokenlaw.writing import formatted, write_to
@@ -49,6 +55,7 @@ def prove(
         report = prove_target(
             target,
             spec=spec,
+            claims=None if claims is None else str(claims),
             max_paths=max_paths,
             seconds=seconds,
             tolerance=tolerance,

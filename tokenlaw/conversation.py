@@ -12,6 +12,7 @@ import msgspec
 from tokenlaw.accidents import undecided
 from tokenlaw.counterexamples import in_words
 from tokenlaw.errors import BadUse, LacksContract, ToolFault
+from tokenlaw.interrupting import first_interrupt
 from tokenlaw.process import Child
 from tokenlaw.protocol import (
     Described,
@@ -25,6 +26,7 @@ from tokenlaw.protocol import (
     Reported,
     Request,
 )
+from tokenlaw.prove_command import PROGRAM
 from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import Check, Evidence, Severity
 
@@ -61,7 +63,7 @@ class Conversation:
         self._contract = request.contract or ""
         with tempfile.TemporaryDirectory(prefix="tokenlaw-") as scratch:
             child = Child(msgspec.structs.replace(request, scratch=scratch, token=secrets.token_hex()))
-            with contextlib.closing(child.events()) as events:
+            with first_interrupt(lambda: self._stop(child)), contextlib.closing(child.events()) as events:
                 for event in events:
                     child.keep_within(self._hear(event, request.limits))
                     if self._finished:
@@ -69,6 +71,13 @@ class Conversation:
             if not self._finished:
                 self._give_up(child, Path(scratch))
         return self
+
+    def _stop(self, child: Child) -> bool:
+        """Ask for an early end; false where there is nothing to be said yet, or at all."""
+        stoppable = self.planned is not None and self._contract == PROGRAM
+        if stoppable:
+            child.ask_to_stop()
+        return stoppable
 
     def _hear(self, event: Event, limits: Limits) -> float | None:
         """Take an event in; seconds that the child may take from now on, if that changed."""

@@ -30,7 +30,7 @@ def save(report: Report, folder: Path = FOLDER) -> dict[str, Saved]:
     saved: dict[str, Saved] = {}
     for row in report.with_verdict(*FAILED):
         if row.counterexample is not None:
-            path = folder / _file_name(report.target.name) / f"{_file_name(row.check.id)}.json"
+            path = folder / file_name(report.target.name) / f"{file_name(row.check.id)}.json"
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(path, formatted(row.counterexample))
@@ -54,10 +54,10 @@ def told(saved: Saved | None, target: str, settings: Settings = DEFAULTS) -> lis
     return [f"saved:  {saved}", f"replay: {replay_command(saved, target, settings)}"]
 
 
-def _file_name(name: str) -> str:
+def file_name(name: str) -> str:
     """The name with everything that a file system or a shell might take amiss as ``-``.
 
-    >>> _file_name("mine:make"), _file_name("kv/content"), _file_name("..")
+    >>> file_name("mine:make"), file_name("kv/content"), file_name("..")
     ('mine-make', 'kv-content', '--')
     """
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", name)

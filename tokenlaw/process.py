@@ -72,6 +72,13 @@ class Child:
         thread.start()
         return thread
 
+    def ask_to_stop(self) -> None:
+        """Say that nothing more needs to be tried; only proofs of programs heed it."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(b"stop\n")
+            self._process.stdin.flush()
+
     def keep_within(self, seconds: float | None) -> None:
         """Give the child so many seconds from now; None leaves things as they are."""
         if seconds is not None:

@@ -19,8 +19,8 @@ SECONDS = 30.0
 """How long a single path may take."""
 
 
-def proof_command(target: str, proof: "ProofRequest", limits: "Limits") -> str:
-    """The command line that repeats a proof.
+def proof_command(target: str, proof: "ProofRequest", limits: "Limits", claims: str | None = None) -> str:
+    """The command line that repeats a proof; of a verifier, what it is held to.
 
     >>> from tokenlaw.protocol import Limits, ProofRequest
     >>> proof_command("a.py::step", ProofRequest("a.py::law", MAX_PATHS, None, None), Limits())
@@ -29,6 +29,7 @@ def proof_command(target: str, proof: "ProofRequest", limits: "Limits") -> str:
     words = ["tokenlaw", "prove", target]
     options = {
         "--spec": (proof.spec, None),
+        "--claims": (claims, None),
         "--max-paths": (proof.max_paths, MAX_PATHS),
         "--seconds": (proof.seconds, None),
         "--tolerance": (proof.tolerance, None),

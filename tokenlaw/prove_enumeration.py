@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tokenlaw.prove_command import MAX_PATHS
@@ -16,7 +16,15 @@ from tokenlaw.stats.enumeration.tape import Source, Tape
 WHOLE = 1_000_000
 """Progress counts the explored probability in millionths."""
 
+SECONDS_AFTER_STOP = 10.0
+"""For so long the spec is enumerated if its program was stopped: nothing can be said without it."""
+
 _TELL_SECONDS = 0.1
+
+
+def never() -> bool:
+    """The answer of somebody who never wants to stop."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -29,11 +37,21 @@ class Bounds:
     seconds : of the enumeration of each law; None for no limit.
     tolerance : total variation up to which laws count as equal
         (`tokenlaw.prove_verdict.Comparison.allowed`).
+    stopped : whether somebody wants no more paths; what is known then is said.
     """
 
     max_paths: int = MAX_PATHS
     seconds: float | None = None
     tolerance: float | None = None
+    stopped: Callable[[], bool] = never
+
+    @property
+    def of_spec(self) -> "Bounds":
+        """How far the law of a spec is followed: a while, if the program was stopped before."""
+        if not self.stopped():
+            return self
+        seconds = SECONDS_AFTER_STOP if self.seconds is None else min(self.seconds, SECONDS_AFTER_STOP)
+        return replace(self, seconds=seconds, stopped=never)
 
 
 @dataclass(frozen=True)
@@ -76,10 +94,11 @@ class Enumeration:
         self._tape = tape
         return default_sources(tape)
 
-    def _tell(self, paths: int, explored: float) -> None:
+    def _tell(self, paths: int, explored: float) -> bool:
         now = time.perf_counter()
         if now - self._told >= _TELL_SECONDS and paths > 1:
             self._told = now
             rate = paths / max(now - self._started, 1e-9)
             what = f"{self._named.name}: paths {paths:,}, {rate:,.0f} a second"
             self._progress(what, int(explored * WHOLE), WHOLE)
+        return self._bounds.stopped()

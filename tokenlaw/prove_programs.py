@@ -81,7 +81,7 @@ def _against_next_token(program: Named, spec: Named, bounds: Bounds, progress: P
     completed = replace(law, probabilities=completion(law.probabilities.items()), examples={})
     comparison = Comparison(completed, completion.target(), whole=compared == longest)
     claim = f"{program.name}, completed to {_tokens(longest)}, has the target-only law of {spec.name}"
-    judged = _Judged(claim, enumeration, shaped, comparison, completion, bounds.tolerance)
+    judged = _Judged(claim, enumeration, shaped, comparison, completion, bounds)
     note = None if comparison.whole else _only_beginnings(longest, compared)
     return judged.evidence({"tokens": longest, "tokens_compared": compared}, note)
 
@@ -101,10 +101,10 @@ def _only_beginnings(longest: int, compared: int) -> str:
 def _against_program(program: Named, spec: Named, bounds: Bounds, progress: Progress) -> Evidence:
     enumeration = Enumeration(program, bounds, progress)
     shaped = enumeration.law()
-    target = Enumeration(spec, bounds, progress).law().map(outcome_of)
+    target = Enumeration(spec, bounds.of_spec, progress).law().map(outcome_of)
     comparison = Comparison(shaped.map(outcome_of), target)
     claim = f"{program.name} has the law of {spec.name}"
-    judged = _Judged(claim, enumeration, shaped, comparison, None, bounds.tolerance)
+    judged = _Judged(claim, enumeration, shaped, comparison, None, bounds)
     return judged.evidence({"spec_paths": target.paths, "spec_unexplored": float(target.unexplored)})
 
 
@@ -117,17 +117,17 @@ class _Judged:
     shaped: Law
     comparison: Comparison
     completion: Completion | None
-    tolerance: float | None
+    bounds: Bounds
 
     def evidence(self, further: dict[str, Any], note: str | None = None) -> Evidence:
         """The verdict with everything behind it; ``further`` goes into the statistics.
 
         A ``note`` says why part of the laws wasn't compared.
         """
-        law, allowed = self.comparison.program, self.comparison.allowed(self.tolerance)
+        law, allowed = self.comparison.program, self.comparison.allowed(self.bounds.tolerance)
         if _only_raises(law):
             return _fails(self.enumeration, self.shaped)
-        verdict = self.comparison.verdict(self.tolerance)
+        verdict = self.comparison.verdict(self.bounds.tolerance)
         lower, upper = self.comparison.bounds
         statistics = further | {
             "tv_at_least": float(lower),
@@ -140,7 +140,7 @@ class _Judged:
         if note is not None:
             parts.append(note)
         elif verdict is Verdict.UNKNOWN:
-            parts.append("run more paths (--max-paths, --seconds), or make the program smaller")
+            parts.append(STOPPED if self.bounds.stopped() else MORE)
         if verdict is Verdict.REFUTED:
             path, told = self._fault(allowed)
             statistics["path"] = path
@@ -157,6 +157,9 @@ class _Judged:
         words = path_in_words(blame, as_tokens=self.completion is not None)
         return words, ["", blame_text(blame, words, self.comparison, allowed), "", table]
 
+
+MORE = "run more paths (--max-paths, --seconds), or make the program smaller"
+STOPPED = "it was stopped (Ctrl-C); run it again, for longer"
 
 _OPENINGS = {
     Verdict.HOLDS: "proved: ",

@@ -17,6 +17,7 @@ def prove_target(
     target: str,
     *,
     spec: str | None = None,
+    claims: str | None = None,
     max_paths: int = MAX_PATHS,
     seconds: float | None = None,
     tolerance: float | None = None,
@@ -31,6 +32,8 @@ def prove_target(
     target : ``module:function``, ``file.py::function`` or ``file.ipynb::function`` without arguments; without
         a spec also a verifier: the name of an adapter, or ``module:attribute``.
     spec : a function of the tokens so far, or without arguments, named in the same ways.
+    claims : of `tokenlaw.spec.generation_contracts.CLAIMS`: what a verifier is held to, in place of what it
+        claims.
     max_paths, seconds, tolerance : see `tokenlaw.prove_enumeration.Bounds`.
     timeout : seconds that a single path may take.
     progress : called as ``progress(what, done, total)``, with the explored probability in millionths.
@@ -43,11 +46,13 @@ def prove_target(
     ToolFault
         tokenlaw itself failed.
     """
-    require_in_range(Settings(tolerance=tolerance or 0.0))
+    settings = Settings(claims=claims, tolerance=tolerance or 0.0)
+    require_in_range(settings)
     request = Request(
         target,
         contract=PROGRAM,
         profile=PROFILE,
+        settings=settings,
         proof=ProofRequest(spec, max_paths, seconds, tolerance),
         limits=Limits(quiet=timeout),
     )

@@ -1,6 +1,6 @@
 """What is proved, inside the process that runs it: a program and its spec, or a verifier."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import msgspec
 from tokenlaw.errors import BadUse
 from tokenlaw.protocol import ProofRequest, Request
 from tokenlaw.prove_command import PROGRAM
-from tokenlaw.prove_enumeration import Bounds, Named
+from tokenlaw.prove_enumeration import Bounds, Named, never
 from tokenlaw.prove_loading import SEPARATOR, Loader
 from tokenlaw.prove_programs import LAW, prove_program
 from tokenlaw.prove_signatures import is_next_token_law, require_program
@@ -30,8 +30,13 @@ _LONGEST_RUN = 30 * 24 * 3600.0
 """Seconds of a proof that has no limit of its own; a single path has one."""
 
 
-def opened(request: Request) -> "tuple[Request, Session | ProofSession]":
+def opened(request: Request, stopped: Callable[[], bool] = never) -> "tuple[Request, Session | ProofSession]":
     """The session of a request, and the request as it turned out: a verifier is proved by its own suite.
+
+    Parameters
+    ----------
+    request : what is asked.
+    stopped : see `tokenlaw.prove_enumeration.Bounds`.
 
     Raises
     ------
@@ -47,7 +52,9 @@ def opened(request: Request) -> "tuple[Request, Session | ProofSession]":
     program = loader.load(request.target)
     if isinstance(program, Implementation) or verifier_factory(program) is not None:
         return _verifier(request, request.proof)
-    return request, ProofSession(request, request.proof, loader, program)
+    if request.settings.claims is not None:
+        raise BadUse(f"{request.target} is a program; --claims is what a verifier is held to, give --spec")
+    return request, ProofSession(request, request.proof, loader, program, stopped)
 
 
 def _warm_up() -> None:
@@ -89,6 +96,7 @@ class ProofSession:
     request, proof : what is asked.
     loader : has loaded the program.
     program : called without arguments.
+    stopped : see `tokenlaw.prove_enumeration.Bounds`.
 
     Raises
     ------
@@ -101,10 +109,17 @@ class ProofSession:
     capabilities: tuple[str, ...] = ()
     checks: tuple[Check, ...] = (LAW,)
 
-    def __init__(self, request: Request, proof: ProofRequest, loader: Loader, program: Any) -> None:
+    def __init__(
+        self,
+        request: Request,
+        proof: ProofRequest,
+        loader: Loader,
+        program: Any,
+        stopped: Callable[[], bool] = never,
+    ) -> None:
         self.name, self.version = request.target, ""
         self.seconds = _LONGEST_RUN
-        self._bounds = Bounds(proof.max_paths, proof.seconds, proof.tolerance)
+        self._bounds = Bounds(proof.max_paths, proof.seconds, proof.tolerance, stopped)
         self._loader = loader
         require_program(program, request.target)
         self._program = Named(program, _function(request.target))

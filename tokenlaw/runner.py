@@ -164,7 +164,7 @@ def versions() -> dict[str, str]:
 
 def _command(request: Request) -> str:
     if request.proof is not None:
-        return proof_command(request.target, request.proof, request.limits)
+        return proof_command(request.target, request.proof, request.limits, request.settings.claims)
     if request.replay is not None:
         return replay_command(request.replay_source, request.target, request.settings)
     return audit_command(

@@ -1,8 +1,8 @@
 """Greedy text equality: with and without drafts the same tokens at temperature 0.
 
 Sources: llama.cpp, ``tools/server/tests/unit/test_speculative.py``; mlx-lm, ``tests/test_generate.py``; the
-assisted-decoding tests of transformers. The engines' own gates ask for a share of equal texts only (vLLM: 60 to
-70 of 100); here all must be equal, which is the strongest form and free of noise in float64.
+assisted-decoding tests of transformers. The engines' own gates ask for a share of equal texts only (vLLM: 60
+to 70 of 100); here all must be equal, which is the strongest form and free of noise in float64.
 """
 
 from typing import Any
@@ -50,9 +50,7 @@ def one_round(verifier: Any, target: Tensor, draft: Tensor, last: Tensor, seed: 
     rows = len(last)
     default = RowParameters.default(rows)
     params = RowParameters(0 * default.temperature, default.top_k, default.top_p, default.min_p)
-    batch = VerifyBatch(
-        tokens, torch.full((rows,), DRAFTS), target[before], draft[before[:, :-1]], params
-    )
+    batch = VerifyBatch(tokens, torch.full((rows,), DRAFTS), target[before], draft[before[:, :-1]], params)
     emitted: Tensor = verifier.verify(batch, seed=seed)
     return emitted
 

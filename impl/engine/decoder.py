@@ -114,9 +114,7 @@ class ReferenceDecoder:
         if len(samples) != 1 or samples[0].finished:
             raise ValueError(f"request {handle} must have one sample, which hasn't ended, to be forked")
         (parent,) = samples
-        child = Sample(
-            parent.request, self.sample_seed(seed, 0), list(parent.tokens), list(parent.logprobs)
-        )
+        child = Sample(parent.request, self.sample_seed(seed, 0), list(parent.tokens), list(parent.logprobs))
         self.scheduler.fork(parent, child)
         return self._admit([child])
 

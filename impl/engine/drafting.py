@@ -3,12 +3,11 @@
 import math
 
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from tokenlaw.impl.engine.processors import Processors, row_parameters
-from tokenlaw.impl.engine.samples import Row, stacked_uniforms
-from tokenlaw.impl.speculative.draws import draw
+from tokenlaw.impl.engine.samples import Row, uniforms_of
 from tokenlaw.impl.speculative.random import Use
 from tokenlaw.spec.laws import Tokens
 from tokenlaw.spec.models import LanguageModel
@@ -54,7 +53,21 @@ class Drafter:
             return
         params = row_parameters([row.sample.request.sampling for row in rows])
         laws = row_laws(torch.stack([logits[row] for row in rows]), params)
-        tokens = draw(laws, stacked_uniforms(rows, Use.DRAFTING, 1, position)[:, 0])
-        for row, token in zip(rows, tokens.tolist(), strict=True):
+        tokens = drawn(laws, uniforms_of(rows, Use.DRAFTING, 1, position))
+        for row, token in zip(rows, tokens.flatten().tolist(), strict=True):
             row.drafts.append(token)
             row.draft_logits.append(logits[row])
+
+
+def drawn(
+    laws: Float64[Tensor, "batch vocabulary"], uniforms: Float64[Tensor, "batch 1"]
+) -> Int64[Tensor, "batch 1"]:
+    """A token of each law: the first whose cumulative probability exceeds the number.
+
+    >>> drawn(torch.tensor([[0.25, 0.0, 0.75]] * 2).double(), torch.tensor([[0.2], [0.25]]).double())
+    tensor([[0],
+            [2]])
+    """
+    cumulative = laws.cumsum(-1)
+    # Divided by the last one, so that it is 1 exactly, and no number lies beyond it.
+    return torch.searchsorted(cumulative / cumulative[:, -1:], uniforms, right=True)

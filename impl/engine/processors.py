@@ -1,7 +1,7 @@
 """From the logits of a model to those that a row of a request is sampled from: masks, bias, penalties.
 
-The rules and their order are those of `tokenlaw.spec.sampling.process_logits`; temperature and truncations come
-later, from `RowParameters`.
+The rules and their order are those of `tokenlaw.spec.sampling.process_logits`; temperature and truncations
+come later, from `RowParameters`.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Forward passes over a paged cache: what writes the KV of tokens, reads what came before, and gives logits."""
+"""Forward passes over a paged cache: they write the KV of tokens, read what came before, and give logits."""
 
 import math
 from collections.abc import Sequence

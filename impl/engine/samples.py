@@ -71,11 +71,11 @@ class SampleNumbers:
         """What all numbers of the step depend on."""
         return derived_key(sample.seed, len(sample.tokens))
 
-    def uniforms(self, use: Use, count: int, position: int = 0) -> Float64[Tensor, " count"]:
+    def uniforms(self, use: Use, count: int, position: int = 0) -> Float64[Tensor, "1 count"]:
         """Numbers in [0, 1) for one use, at one draft position; float64."""
         generator = torch.Generator()
         generator.manual_seed(derived_key(self._key, use.name, position))
-        return torch.rand(count, generator=generator, dtype=torch.float64)
+        return torch.rand((1, count), generator=generator, dtype=torch.float64)
 
 
 @dataclass(eq=False)
@@ -104,8 +104,7 @@ class Row:
         self.drafts, self.draft_logits = [], []
 
 
-def stacked_uniforms(
-    rows: list[Row], use: Use, count: int, position: int = 0
-) -> Float64[Tensor, "batch count"]:
+def uniforms_of(rows: list[Row], use: Use, count: int, position: int = 0) -> Float64[Tensor, "batch count"]:
     """Numbers of several rows, each from its own."""
-    return torch.stack([row.numbers.uniforms(use, count, position) for row in rows])
+    found = [row.numbers.uniforms(use, count, position) for row in rows]
+    return found[0] if len(found) == 1 else torch.cat(found)

@@ -6,7 +6,7 @@ from tokenlaw.spec.contracts import OutOfBlocks
 
 
 class Scheduler:
-    """First come, first served. Where running samples outgrow the pool, the youngest one goes back to waiting.
+    """First come, first served. Where running samples outgrow the pool, the youngest one waits again.
 
     The oldest one always grows: alone it fits, or it wouldn't have been taken.
 

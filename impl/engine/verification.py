@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from tokenlaw.impl.engine.processors import Processors, row_parameters
-from tokenlaw.impl.engine.samples import Row, stacked_uniforms
+from tokenlaw.impl.engine.samples import Row, uniforms_of
 from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.impl.speculative.random import Use
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
@@ -90,8 +90,8 @@ class Verification:
 
     def decide(self, batch: VerifyBatch, rows: list[Row]) -> Int64[Tensor, "batch drafts+1"]:
         """Emitted tokens, by the random numbers of each row."""
-        for_tests = stacked_uniforms(rows, Use.ACCEPTANCE, batch.shape[1])
-        for_extra = stacked_uniforms(rows, Use.EXTRA_TOKEN, 1)[:, 0]
+        for_tests = uniforms_of(rows, Use.ACCEPTANCE, batch.shape[1])
+        for_extra = uniforms_of(rows, Use.EXTRA_TOKEN, 1)[:, 0]
         return self.verifier.step(batch, for_tests, for_extra)
 
     def logprobs(

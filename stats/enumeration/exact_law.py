@@ -19,8 +19,8 @@ from tokenlaw.stats.enumeration.tape import Source, Tape
 MAX_PATHS = 200_000
 """Paths that are run at most, unless asked for more; they also bound the memory."""
 
-Progress = Callable[[int, float], None]
-"""Is told the number of paths run, and the probability explored."""
+Progress = Callable[[int, float], bool | None]
+"""Is told the number of paths run, and the probability explored; true leaves the rest unexplored."""
 
 
 def exact_law(
@@ -39,7 +39,7 @@ def exact_law(
         ``numpy.random`` or torch. It returns something hashable, or a list, an array or a tensor. What it
         raises is an outcome as well (`Raised`). It must not keep state between calls.
     max_paths, seconds : stop there; the law then has an unexplored part, and its probabilities have bounds.
-    progress : told about every path.
+    progress : told about every path; may end it as ``seconds`` does.
     sources : where random numbers come from; the default knows all of the above.
 
     Raises
@@ -131,8 +131,8 @@ class Enumerator:
         started = time.perf_counter()
         while exploration.unfinished and exploration.paths < max_paths:
             exploration.run(program)
-            if progress is not None:
-                progress(exploration.paths, exploration.explored)
+            if progress is not None and progress(exploration.paths, exploration.explored):
+                break
             if seconds is not None and time.perf_counter() - started >= seconds:
                 break
         return exploration.law(time.perf_counter() - started)

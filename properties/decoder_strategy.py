@@ -1,0 +1,152 @@
+"""Hypothesis strategies for sessions.
+
+hypothesis decides the configuration, the length, and for each operation which one and the seed of its dice;
+`tokenlaw.properties.decoder_scene` makes it up.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from hypothesis import strategies as st
+
+from tokenlaw.properties.decoder_scene import DRAFT_LENGTHS, NUMBERS_OF_TOKENS, Scene
+from tokenlaw.properties.drawing import any_of, evenly
+from tokenlaw.spec.requests import DecodeRequest
+from tokenlaw.spec.sampling import SamplingParameters
+from tokenlaw.spec.session_models import Hashed
+from tokenlaw.spec.sessions import Abort, Fork, Session, SessionOperation, Step, Submit
+
+MAX_OPERATIONS = 16
+"""Operations of a session before its last move, which may add a few."""
+
+_DICE = 2**24 - 1
+_TOO_LARGE = 4  # times the pool
+
+Move = Callable[[Scene], Sequence[SessionOperation]]
+
+
+def _new(scene: Scene) -> Sequence[SessionOperation]:
+    return (Submit(scene.request(scene.new_prompt()), scene.dice.randrange(_DICE)),)
+
+
+def _kindred(scene: Scene) -> Sequence[SessionOperation]:
+    return (Submit(scene.request(scene.kindred_prompt()), scene.dice.randrange(_DICE)),)
+
+
+def _twins(scene: Scene) -> Sequence[SessionOperation]:
+    """One prompt twice at the same time, which each goes on with in its own way."""
+    prompt = scene.kindred_prompt()
+    return tuple(Submit(scene.request(prompt), scene.dice.randrange(_DICE)) for _ in range(2))
+
+
+def _steps(scene: Scene) -> Sequence[SessionOperation]:
+    return (Step(),) * scene.any_of(1, 1, 2, 3)
+
+
+def _many_steps(scene: Scene) -> Sequence[SessionOperation]:
+    """Enough for most requests to end, so that later ones find what they left behind."""
+    return (Step(),) * max(NUMBERS_OF_TOKENS)
+
+
+def _fork(scene: Scene) -> Sequence[SessionOperation]:
+    """Some steps, so that there is something to fork."""
+    steps = (Step(),) * scene.any_of(0, 1, 1, 2)
+    return (*steps, Fork(scene.dice.randrange(8), scene.dice.randrange(_DICE)))
+
+
+def _fork_of_new(scene: Scene) -> Sequence[SessionOperation]:
+    """A request that surely lives when it is forked."""
+    request = DecodeRequest(
+        scene.kindred_prompt(),
+        max(NUMBERS_OF_TOKENS),
+        draft_length=scene.dice.choice(DRAFT_LENGTHS),
+        sampling=scene.request((0,)).sampling,
+    )
+    scene.requests[-1] = request
+    return (Submit(request, scene.dice.randrange(_DICE)), Step(), Fork(-1, scene.dice.randrange(_DICE)))
+
+
+def _abort(scene: Scene) -> Sequence[SessionOperation]:
+    return (Abort(scene.dice.randrange(8)),)
+
+
+_SERVER = frozenset({"requests"})
+MOVES: tuple[tuple[frozenset[str], Move, int], ...] = (
+    (frozenset(), _new, 2),
+    (frozenset(), _kindred, 5),
+    (frozenset(), _twins, 2),
+    (_SERVER, _steps, 5),
+    (_SERVER, _many_steps, 1),
+    (_SERVER | {"fork"}, _fork, 2),
+    (_SERVER | {"fork"}, _fork_of_new, 1),
+    (_SERVER | {"abort"}, _abort, 1),
+)
+"""What a session is made of: the capabilities that a move takes, the move, and how often it comes."""
+
+
+def sessions(
+    capabilities: frozenset[str], *, vocabulary_size: int | None = None, max_operations: int = MAX_OPERATIONS
+) -> st.SearchStrategy[Session]:
+    """Sessions that a decoder with these capabilities can be asked.
+
+    Parameters
+    ----------
+    vocabulary_size : of a decoder that has models of its own; None for one that is given models.
+    """
+    deck = [move for needs, move, weight in MOVES if needs <= capabilities for _ in range(weight)]
+
+    @st.composite
+    def draw_session(draw: st.DrawFn) -> Session:
+        scene = _scene(random.Random(draw(evenly(0, _DICE))), capabilities, vocabulary_size)
+        draft = _draft(scene)
+        wanted = draw(evenly(min(4, max_operations), max_operations))
+        operations: list[SessionOperation] = []
+        while len(operations) < wanted:
+            move = draw(any_of(deck)) if scene.requests else _new
+            scene.dice = random.Random(draw(evenly(0, _DICE)))
+            operations += move(scene)
+        return _on_a_small_pool(operations, scene, draft)
+
+    return draw_session()
+
+
+def _scene(dice: random.Random, capabilities: frozenset[str], vocabulary_size: int | None) -> Scene:
+    """A target that looks at every token; of certain tokens where greedy decoding can't be asked for."""
+    size = vocabulary_size or dice.choice((2, 3, 3, 3, 4, 5))
+    certain = "sampling" not in capabilities
+    target = Hashed(size, dice.randrange(_DICE), certain=certain) if vocabulary_size is None else None
+    return Scene(capabilities, size, dice.choice((1, 2, 2, 3, 4)), target, dice)
+
+
+def _draft(scene: Scene) -> Hashed | None:
+    """The target itself, another model, or mostly one that now and then says something else."""
+    if scene.target is None:
+        return None
+    other = scene.dice.randrange(_DICE)
+    seed, stray_seed = scene.any_of(
+        (scene.target.seed, None), (other, None), *((scene.target.seed, other),) * 4
+    )
+    return Hashed(scene.vocabulary_size, seed, scene.any_of(True, True, False), stray_seed)
+
+
+def _on_a_small_pool(operations: list[SessionOperation], scene: Scene, draft: Hashed | None) -> Session:
+    """A pool that holds the largest request, and little more, so that others wait or are pushed out."""
+    requests = [operation.request for operation in operations if isinstance(operation, Submit)]
+    longest = [len(one.prompt) + one.num_tokens + one.draft_length for one in requests]
+    needed = [
+        one.samples * (-(-length // scene.block_size) + 1)
+        for one, length in zip(requests, longest, strict=True)
+    ]
+    room = max(needed) + scene.any_of(0, 1, 2, 4, 8, 16)
+    if scene.any_of(*(False,) * 9, True):
+        prompt = scene.tokens(_TOO_LARGE * room * scene.block_size)
+        operations.append(Submit(DecodeRequest(prompt, 1, sampling=SamplingParameters())))
+    return Session(
+        tuple(operations),
+        scene.vocabulary_size,
+        scene.target,
+        draft,
+        num_blocks=room,
+        block_size=scene.block_size,
+        max_sequences=max(scene.any_of(2, 3, 4, 8), *(one.samples for one in requests), 1),
+    )

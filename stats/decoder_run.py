@@ -1,0 +1,109 @@
+"""One run of the laws of a decoder: proofs first, then samples of what can't be proved."""
+
+import time
+from collections.abc import Callable, Sequence
+
+from tokenlaw.spec.announcing import announce, announce_evidence
+from tokenlaw.spec.verdicts import Evidence
+from tokenlaw.stats.decoder_cases import LARGER_ROUNDS, Case
+from tokenlaw.stats.decoder_proving import MOST_PATHS, Asked, CaseProof, Prover
+from tokenlaw.stats.decoder_rows import CheckLaws
+from tokenlaw.stats.decoder_sampling import MOST_SAMPLES, Sampler
+
+FOR_PROOFS = 0.75
+"""Part of the processor time that proofs may take; samples have what they leave."""
+
+GENEROUS = 3.0
+"""A case may take so many times the average of what is left; most take less."""
+
+GIVE_UP = 2
+"""If none of so many cases can be enumerated, the others aren't tried."""
+
+ROUND_BUDGET = 3_000_000
+"""For so many requests of the budget all cases are tried once more, with other models."""
+
+
+def rounds_of(budget: int) -> int:
+    """Rounds of larger cases, for so many requests.
+
+    >>> rounds_of(600_000), rounds_of(6_000_000), rounds_of(200_000_000)
+    (0, 2, 4)
+    """
+    return min(budget // ROUND_BUDGET, LARGER_ROUNDS)
+
+
+class LawRun:
+    """Finds out the laws of a decoder.
+
+    Parameters
+    ----------
+    asked : the decoder.
+    laws : what is known of each check, empty at first.
+    seconds : of processor time for everything.
+    alive : called now and then.
+    """
+
+    def __init__(
+        self, asked: Asked, laws: Sequence[CheckLaws], seconds: float, alive: Callable[[], None]
+    ) -> None:
+        self._asked, self._seconds, self._alive = asked, seconds, alive
+        self._laws = {one.check.id: one for one in laws}
+        self._cases = sorted((case for one in laws for case in one.cases), key=lambda case: case.larger)
+
+    def run(self) -> list[Evidence]:
+        """A row for each check."""
+        started = time.process_time()
+        self._prove(self._seconds * FOR_PROOFS)
+        left = self._seconds - (time.process_time() - started)
+        self._sample(max(left, self._seconds * (1 - FOR_PROOFS)))
+        return [one.evidence() for one in self._laws.values()]
+
+    def _prove(self, seconds: float) -> None:
+        end, tried = time.process_time() + seconds, list[CaseProof]()
+        with Prover(self._asked) as prover:
+            for number, case in enumerate(self._cases):
+                left = end - time.process_time()
+                gave_up = len(tried) >= GIVE_UP and all(one.reason for one in tried)
+                if left <= 0 or gave_up or prover.hidden:
+                    break
+                laws = self._laws[case.check]
+                if laws.refuting_proof is None:
+                    share = GENEROUS * left / (len(self._cases) - number)
+                    tried.append(self._proof(prover, case, min(share, left)))
+        if prover.hidden:
+            for laws in self._laws.values():
+                laws.proofs = [CaseProof(one.case, reason=one.reason or prover.hidden) for one in laws.proofs]
+        for laws in self._laws.values():
+            if laws.refuting_proof is not None:
+                announce_evidence(laws.evidence())
+
+    def _proof(self, prover: Prover, case: Case, seconds: float) -> CaseProof:
+        laws, started = self._laws[case.check], time.perf_counter()
+        self._alive()
+        announce(laws.place(case, paths=MOST_PATHS).to_data())
+        found = prover.prove(case, seconds=seconds)
+        laws.proofs.append(found)
+        laws.seconds += time.perf_counter() - started
+        return found
+
+    def _sample(self, seconds: float) -> None:
+        open_cases: list[Case] = []
+        for laws in self._laws.values():
+            if laws.refuting_proof is None:
+                unproved = laws.unproved()
+                laws.to_sample = len(unproved)
+                open_cases += unproved
+        end = time.process_time() + seconds
+        for number, case in enumerate(open_cases):
+            laws = self._laws[case.check]
+            if laws.refuting_samples is None:
+                self._sample_case(laws, case, (end - time.process_time()) / (len(open_cases) - number))
+
+    def _sample_case(self, laws: CheckLaws, case: Case, seconds: float) -> None:
+        started = time.perf_counter()
+        announce(laws.place(case, samples=MOST_SAMPLES).to_data())
+        sampler = Sampler(self._asked, case, laws.case_alpha, laws.before, self._alive)
+        laws.samples.append(sampler.sampled(seconds=seconds))
+        laws.seconds += time.perf_counter() - started
+        if laws.refuting_samples is not None:
+            announce_evidence(laws.evidence())

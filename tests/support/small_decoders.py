@@ -1,0 +1,241 @@
+"""A small honest speculative decoder in plain Python, and faulty ones: each replaces one of its methods."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import inf, log
+from typing import Any
+
+from tokenlaw.spec.decoder_contract import DecoderConfig
+from tokenlaw.spec.laws import Tokens
+from tokenlaw.spec.models import LanguageModel
+from tokenlaw.spec.philox import derived_key
+from tokenlaw.spec.requests import DecodeRequest, is_finished, law_of_next
+from tokenlaw.spec.sampling import ProcessedModel
+
+
+@dataclass
+class Sample:
+    request: DecodeRequest
+    numbers: Any
+    tokens: Tokens = ()
+    logprobs: list[float] = field(default_factory=list)
+
+
+class SmallDecoder:
+    """Chain rejection sampling, one sample after the other."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        self.target, self.draft = config.target, config.draft
+        self.samples: dict[int, list[Sample]] = {}
+
+    def numbers(self, seed: int, sample: int) -> Any:
+        return random.Random(derived_key(seed, sample))
+
+    def law(self, model: LanguageModel[float], request: DecodeRequest, before: Tokens) -> Sequence[float]:
+        return law_of_next(model, request, before)
+
+    def target_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+        return self.law(self.target, request, generated + drafts)
+
+    def draw(self, sample: Sample, weights: Sequence[float]) -> int:
+        return int(sample.numbers.choices(range(len(weights)), weights)[0])
+
+    def accepts(self, sample: Sample, ratio: float) -> bool:
+        return ratio >= 1 or bool(sample.numbers.random() < ratio)
+
+    def emitted(self, sample: Sample) -> list[tuple[int, float]]:
+        """Tokens of one step with their probabilities, before anything is cut off."""
+        request, run, laws = sample.request, list[tuple[int, float]](), []
+        drafts: Tokens = ()
+        for _ in range(request.draft_length):
+            laws.append(self.law(self.draft, request, sample.tokens + drafts))
+            drafts = (*drafts, self.draw(sample, laws[-1]))
+        for place, (draft, q) in enumerate(zip(drafts, laws, strict=True)):
+            p = self.target_law(request, sample.tokens, drafts[:place])
+            if not self.accepts(sample, p[draft] / q[draft]):
+                token = self.draw(sample, self.residual(p, q))
+                return self.after_rejection(sample, [*run, (token, p[token])], place)
+            run.append((draft, p[draft]))
+        law = self.bonus_law(request, sample.tokens, drafts)
+        token = self.draw(sample, law)
+        return [*run, (token, law[token])]
+
+    def residual(self, p: Sequence[float], q: Sequence[float]) -> Sequence[float]:
+        return [max(one - other, 0.0) for one, other in zip(p, q, strict=True)]
+
+    def after_rejection(
+        self, sample: Sample, run: list[tuple[int, float]], place: int
+    ) -> list[tuple[int, float]]:
+        return run
+
+    def bonus_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+        return self.target_law(request, generated, drafts)
+
+    def take(self, sample: Sample, run: list[tuple[int, float]]) -> None:
+        for token, probability in run:
+            if not is_finished(sample.request, sample.tokens):
+                sample.tokens = (*sample.tokens, token)
+                sample.logprobs.append(log(probability) if probability else -inf)
+
+    def submit(self, request: DecodeRequest, *, seed: int) -> int:
+        made = [Sample(request, self.numbers(seed, number)) for number in range(request.samples)]
+        self.samples[len(self.samples)] = made
+        return len(self.samples) - 1
+
+    def step(self) -> None:
+        for samples in self.samples.values():
+            for sample in samples:
+                if not is_finished(sample.request, sample.tokens):
+                    self.take(sample, self.emitted(sample))
+
+    def generated(self, handle: int) -> list[Tokens]:
+        return [sample.tokens for sample in self.samples[handle]]
+
+    def is_finished(self, handle: int) -> bool:
+        return all(is_finished(sample.request, sample.tokens) for sample in self.samples[handle])
+
+    def abort(self, handle: int) -> None:
+        self.samples[handle] = []
+
+    def fork(self, handle: int, *, seed: int) -> int:
+        (origin,) = self.samples[handle]
+        child = self.submit(origin.request, seed=seed)
+        self.samples[child] = [replace(self.samples[child][0], tokens=origin.tokens, logprobs=[*origin.logprobs])]
+        return child
+
+    def logprobs(self, handle: int) -> list[list[float]]:
+        return [sample.logprobs for sample in self.samples[handle]]
+
+    def decode(self, request: DecodeRequest, *, seed: int) -> list[Tokens]:
+        handle = self.submit(request, seed=seed)
+        while not self.is_finished(handle):
+            self.step()
+        return self.generated(handle)
+
+
+class LastPositionBonus(SmallDecoder):
+    """One more token after a rejection at the last draft, from the bonus row (public notebooks have it)."""
+
+    def after_rejection(
+        self, sample: Sample, run: list[tuple[int, float]], place: int
+    ) -> list[tuple[int, float]]:
+        if place + 1 < sample.request.draft_length:
+            return run
+        law = self.target_law(sample.request, sample.tokens, tuple(token for token, _ in run))
+        token = self.draw(sample, self.draft_order(law))
+        return [*run, (token, law[token])]
+
+    def draft_order(self, law: Sequence[float]) -> Sequence[float]:
+        """The row of the rejected draft stands for that of its replacement."""
+        return law[1:] + law[:1]  # type: ignore[operator]  # tuples
+
+
+class ForgetfulPenalties(SmallDecoder):
+    """Penalties don't see the drafts before a position."""
+
+    def target_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+        own = len(request.prompt) + len(generated)
+        return ProcessedModel(
+            lambda tokens: self.target(request.prompt + generated + drafts), request.sampling, len(request.prompt)
+        )((request.prompt + generated)[:own])
+
+
+class UnmaskedBonus(SmallDecoder):
+    """The bonus row has no grammar mask."""
+
+    def bonus_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+        free = replace(request, grammar=None) if drafts else request
+        return self.target_law(free, generated, drafts)
+
+
+class LateStop(SmallDecoder):
+    """Only the last token of a run is looked at for a stop token."""
+
+    def take(self, sample: Sample, run: list[tuple[int, float]]) -> None:
+        endless = replace(sample.request, stop=frozenset())
+        for token, probability in run:
+            if not is_finished(endless, sample.tokens):
+                sample.tokens = (*sample.tokens, token)
+                sample.logprobs.append(log(probability) if probability else -inf)
+
+
+class SharedSamples(SmallDecoder):
+    """All samples of a request have the same random numbers."""
+
+    def numbers(self, seed: int, sample: int) -> Any:
+        return random.Random(seed)
+
+
+class NoResidual(SmallDecoder):
+    """A rejected draft is replaced by a draw from the target's whole law."""
+
+    def residual(self, p: Sequence[float], q: Sequence[float]) -> Sequence[float]:
+        return p
+
+
+class RepeatingFork(SmallDecoder):
+    """A fork draws the random numbers that its origin draws."""
+
+    def fork(self, handle: int, *, seed: int) -> int:
+        child = super().fork(handle, seed=seed)
+        (origin,) = self.samples[handle]
+        state = derived_key(seed)
+        origin.numbers, self.samples[child][0].numbers = random.Random(state), random.Random(state)
+        return child
+
+
+class DraftLogprobs(SmallDecoder):
+    """Log-probabilities are those of the draft model's law."""
+
+    def logprobs(self, handle: int) -> list[list[float]]:
+        found = []
+        for sample in self.samples[handle]:
+            laws = [
+                law_of_next(self.draft, sample.request, sample.tokens[:place]) for place in range(len(sample.tokens))
+            ]
+            found.append(
+                [log(law[token] or 1e-9) for law, token in zip(laws, sample.tokens, strict=True)]
+            )
+        return found
+
+
+class SharedStream(SmallDecoder):
+    """All requests draw from streams that begin alike, whatever their seeds."""
+
+    def numbers(self, seed: int, sample: int) -> Any:
+        return Hashed(7)
+
+
+class Hashed:
+    """Random numbers that nobody can decide: hashes of a seed and a counter."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.drawn = seed, 0
+
+    def random(self) -> float:
+        self.drawn += 1
+        return derived_key(self.seed, self.drawn) / 2**63
+
+    def choices(self, values: range, weights: Sequence[float]) -> list[int]:
+        left = self.random() * sum(weights)
+        for value in values:
+            left -= weights[value]
+            if left < 0:
+                return [value]
+        return [max(value for value in values if weights[value])]
+
+
+class Undecided(SmallDecoder):
+    """Exact, with random numbers that can't be decided."""
+
+    def numbers(self, seed: int, sample: int) -> Any:
+        return Hashed(derived_key(seed, sample))
+
+
+class UndecidedNoResidual(Undecided, NoResidual):
+    """Inexact, with random numbers that can't be decided."""
+
+
+class UndecidedLastPositionBonus(Undecided, LastPositionBonus):
+    """Inexact likewise."""

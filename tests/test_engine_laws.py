@@ -1,0 +1,123 @@
+"""Laws of the reference decoder, proved: every path of its random numbers is run, and nothing is sampled."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from tokenlaw.impl.engine import ReferenceDecoder
+from tokenlaw.spec.decoder_contract import DecoderConfig
+from tokenlaw.spec.laws import Tokens
+from tokenlaw.spec.models import LanguageModel, in_floats, random_table_model
+from tokenlaw.spec.requests import DecodeRequest, Grammar, sample_law
+from tokenlaw.spec.sampling import SamplingParameters
+from tokenlaw.stats.enumeration.exact_law import exact_law
+from tokenlaw.stats.enumeration.law import total_variation
+
+ROUNDING = 1e-12
+
+
+def models(seed: int) -> tuple[LanguageModel[float], LanguageModel[float]]:
+    """A target of order 2 and a draft model, over three tokens."""
+    return in_floats(random_table_model(3, 2, seed)), in_floats(random_table_model(3, 1, seed + 100))
+
+
+def configuration(seed: int, **shape: int) -> DecoderConfig:
+    """A decoder over three tokens."""
+    return DecoderConfig(*models(seed), 3, **shape)
+
+
+def product_law(*laws: dict[Tokens, float]) -> dict[tuple[Tokens, ...], float]:
+    """The law of independent outcomes."""
+    found: dict[tuple[Tokens, ...], float] = {}
+    for outcomes in product(*(law.items() for law in laws)):
+        weight = 1.0
+        for _, share in outcomes:
+            weight *= share
+        found[tuple(tokens for tokens, _ in outcomes)] = weight
+    return found
+
+
+def request(**asked: Any) -> DecodeRequest:
+    """A request whose prompt fills one block of two tokens, and half of another."""
+    return DecodeRequest(**{"prompt": (1, 0, 2), "num_tokens": 3, **asked})
+
+
+REQUESTS = {
+    **{f"{drafts} drafts": (2, request(draft_length=drafts)) for drafts in range(4)},
+    "greedy": (4, request(draft_length=2, sampling=SamplingParameters(temperature=0.0))),
+    "stop": (5, request(draft_length=2, stop=frozenset({1}))),
+    "grammar": (5, request(draft_length=2, grammar=Grammar(({0: 1, 1: 1}, {0: 1, 1: 0, 2: 0})))),
+    "penalties": (
+        6,
+        request(
+            draft_length=2,
+            sampling=SamplingParameters(
+                temperature=0.7, repetition_penalty=1.5, presence_penalty=0.4, frequency_penalty=0.3
+            ),
+        ),
+    ),
+    "truncations": (7, request(draft_length=2, sampling=SamplingParameters(top_k=2, min_p=0.1))),
+    "bias": (
+        8,
+        request(
+            draft_length=1,
+            sampling=SamplingParameters(logit_bias={0: 0.5}, allowed_tokens=frozenset({0, 1}), top_p=0.9),
+        ),
+    ),
+    "two samples": (5, request(num_tokens=2, draft_length=1, samples=2)),
+}
+
+
+@pytest.mark.parametrize(("seed", "asked"), REQUESTS.values(), ids=REQUESTS)
+def test_every_request_has_the_law_of_target_only_decoding(seed: int, asked: DecodeRequest) -> None:
+    config = configuration(seed)
+    law = exact_law(lambda: tuple(ReferenceDecoder(config).decode(asked, seed=1)))
+    expected = product_law(*[sample_law(config.target, asked)] * asked.samples)
+    assert law.complete
+    assert total_variation(law, expected)[1] < ROUNDING
+
+
+def test_a_request_that_joins_and_one_that_is_preempted_are_independent() -> None:
+    """The pool holds one of the two to the end: the younger one goes, and comes back."""
+    config = configuration(5, num_blocks=3)
+    first, second = request(num_tokens=3, draft_length=1), request(prompt=(1,), num_tokens=2)
+
+    def program() -> tuple[Tokens, Tokens]:
+        decoder = ReferenceDecoder(config)
+        handles = [decoder.submit(one, seed=seed) for seed, one in enumerate((first, second))]
+        while not all(map(decoder.is_finished, handles)):
+            decoder.step()
+        (left,), (right,) = map(decoder.generated, handles)
+        return left, right
+
+    law = exact_law(program)
+    expected = product_law(*(sample_law(config.target, one) for one in (first, second)))
+    assert total_variation(law, expected)[1] < ROUNDING
+
+
+def test_a_fork_and_its_parent_are_independent_from_the_fork_on() -> None:
+    config = configuration(5)
+    asked = request(num_tokens=3, draft_length=1)
+
+    def program() -> tuple[Tokens, Tokens, Tokens]:
+        decoder = ReferenceDecoder(config)
+        parent = decoder.submit(asked, seed=1)
+        decoder.step()
+        (before,) = decoder.generated(parent)
+        if decoder.is_finished(parent):
+            return before, before, before
+        child = decoder.fork(parent, seed=2)
+        while not (decoder.is_finished(parent) and decoder.is_finished(child)):
+            decoder.step()
+        return before, *decoder.generated(parent), *decoder.generated(child)
+
+    law = exact_law(program)
+    starts = law.map(lambda outcome: outcome[0])
+    expected: dict[tuple[Tokens, ...], float] = {}
+    for before, share in starts.probabilities.items():
+        assert isinstance(before, tuple)
+        rest = sample_law(config.target, asked, before)
+        for both, weight in product_law(rest, rest).items():
+            expected[(before, *both)] = float(share) * weight
+    assert total_variation(law, expected)[1] < ROUNDING

@@ -1,0 +1,168 @@
+"""A report as the HTML page reads it: the JSON envelope, checked part by part.
+
+A saved report may come from anybody, so nothing of it is taken on trust; unknown keys are left alone, since a
+later version may have more of them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from tokenlaw.errors import BadUse
+from tokenlaw.properties import strict_json
+from tokenlaw.spec.frames import Frame
+from tokenlaw.report import SCHEMA
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """An outcome of a law, see `tokenlaw.stats.shown_laws.ShownLaw`."""
+
+    outcome: str
+    exact: float
+    found: float
+    count: int | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+class Others(msgspec.Struct, frozen=True):
+    """All outcomes that aren't shown."""
+
+    outcomes: int | None = None
+    exact: float | None = None
+    found: float | None = None
+
+
+class ShownLaw(msgspec.Struct, frozen=True):
+    """A refuted law, see `tokenlaw.stats.shown_laws.ShownLaw`."""
+
+    what: str
+    outcomes: tuple[Outcome, ...]
+    where: str = ""
+    counted: int | None = None
+    confidence: float | None = None
+    others: Others = Others()
+    path: tuple[str, ...] = ()
+
+
+class _ProgramOutcome(msgspec.Struct, frozen=True):
+    outcome: str
+    program: float
+    spec: float | None = None
+
+
+class Power(msgspec.Struct, frozen=True):
+    """What a test of a law promises."""
+
+    tv: float
+    probability: float
+    laws: int = 1
+
+
+class Statistics(msgspec.Struct, frozen=True):
+    """The parts of ``statistics`` that are shown."""
+
+    evidence: str = ""
+    samples: int | None = None
+    paths: int | None = None
+    power: Power | None = None
+    tv_at_most: float | None = None
+    laws_shown: tuple[ShownLaw, ...] = ()
+    outcomes: tuple[_ProgramOutcome, ...] = ()
+    path: tuple[str, ...] = ()
+
+    def laws(self) -> list[ShownLaw]:
+        """What can be drawn; of a proved program its law beside that of the spec."""
+        pairs = [Outcome(one.outcome, one.spec, one.program) for one in self.outcomes if one.spec is not None]
+        if not pairs:
+            return list(self.laws_shown)
+        return [ShownLaw("law of the program", tuple(pairs), "where it differs most", path=self.path)]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A check with its verdict."""
+
+    id: str
+    verdict: str
+    title: str = ""
+    rule: str = ""
+    contract: str = ""
+    severity: str = ""
+    exercised: dict[str, int] = {}
+    operations: int = 0
+    seconds: float = 0.0
+    message: str = ""
+    counterexample: dict[str, Any] | None = None
+    statistics: Statistics | None = None
+    known: str = ""
+    frames: tuple[Frame, ...] = ()
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """What a test of a law was allotted, and what it showed: natural logarithms of e- or p-values."""
+
+    check: str
+    kind: str
+    share: float
+    alpha: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    observed: float | None = None
+
+
+class _Target(msgspec.Struct, frozen=True):
+    name: str
+    version: str = ""
+    contracts: tuple[str, ...] = ()
+    capabilities: dict[str, tuple[str, ...]] = {}
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A report."""
+
+    target: _Target
+    verdict: str
+    checks: tuple[Row, ...]
+    command: str = ""
+    profile: str = ""
+    seed: int = 0
+    spec_version: str = ""
+    settings: dict[str, Any] = {}
+    versions: dict[str, str] = {}
+    ledger: tuple[Entry, ...] = ()
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The plain data of a saved report.
+
+    Raises
+    ------
+    BadUse
+        It can't be read, or isn't JSON.
+    """
+    try:
+        data = strict_json.decode(path.read_bytes())
+    except OSError as error:
+        raise BadUse(f"{path}: can't be read: {error.strerror}") from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise BadUse(f"{path}: damaged, not JSON: {error}") from None
+    stored(data, str(path))
+    found: dict[str, Any] = data
+    return found
+
+
+def stored(data: Mapping[str, Any], source: str = "report") -> Stored:
+    """The report that plain data are; ``source`` names it in errors.
+
+    Raises
+    ------
+    BadUse
+        They are no report of this version, or a damaged one.
+    """
+    schema = data.get("schema") if isinstance(data, Mapping) else None
+    if schema != SCHEMA:
+        raise BadUse(f"{source}: not a report: schema {schema!r}, expected {SCHEMA!r}")
+    try:
+        return msgspec.convert(data, Stored)
+    except msgspec.ValidationError as error:
+        raise BadUse(f"{source}: a damaged report: {error}") from None

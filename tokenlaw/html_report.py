@@ -1,0 +1,53 @@
+"""A report as one HTML page that needs nothing else: no network, no other file.
+
+Whatever a target wrote is escaped, and the page forbids every script but its own (a policy with its hash), so that a
+report about a hostile target can be opened without a thought.
+"""
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from importlib import resources
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from tokenlaw.diagram_legend import legend
+from tokenlaw.diagram_svg import STYLE
+from tokenlaw.html_view import MARKS, page_of
+from tokenlaw.text import encodable
+
+_FOLDER = "templates"
+
+
+def to_html(data: Mapping[str, Any]) -> bytes:
+    """The page of a report's JSON data (`tokenlaw.report.Report.to_data`), in UTF-8.
+
+    Raises
+    ------
+    BadUse
+        The data are no report of this version.
+    """
+    script = _part("report.js")
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tokenlaw", _FOLDER), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    page = environment.get_template("report.html").render(
+        page=page_of(data),
+        marks=MARKS,
+        legend=Markup(legend()),
+        style=Markup(STYLE + _part("report.css")),
+        script=Markup(script),
+        script_hash=_hash(script),
+    )
+    return encodable(page).encode() + b"\n"
+
+
+def _part(name: str) -> str:
+    return resources.files("tokenlaw").joinpath(_FOLDER, name).read_text("utf-8")
+
+
+def _hash(script: str) -> str:
+    """What a content security policy calls a script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"

@@ -1,0 +1,240 @@
+"""What the HTML page shows of a report, in the words and the order in which it shows it."""
+
+import base64
+import math
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tokenlaw.counterexamples import file_name
+from tokenlaw.diagram_panel import draw_panel
+from tokenlaw.diagram_svg import to_svg
+from tokenlaw.html_data import Entry, Row, Stored, stored
+from tokenlaw.html_laws import LawFigure, figure
+from tokenlaw.prove_command import PROFILE as PROOF
+from tokenlaw.report import replay_command
+from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.text import one_line, printable
+from tokenlaw.writing import formatted
+
+MARKS = {
+    Verdict.REFUTED: "\u2717",
+    Verdict.UNKNOWN: "?",
+    Verdict.NOT_EXERCISED: "\u25cb",
+    Verdict.HOLDS: "\u2713",
+    Verdict.NOT_SUPPORTED: "\u2013",
+}
+"""A sign beside the colour of each verdict."""
+
+KNOWN = "known deviation"
+
+_COLUMNS = 3
+"""Blocks side by side: what a telephone can show."""
+
+_MOST_FRAMES = 60
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One step of a counterexample: its picture, and whether it is the one that shows the fault."""
+
+    svg: str
+    wrong: bool
+
+
+@dataclass(frozen=True)
+class CheckView:
+    """A check, with everything that is shown of it.
+
+    ``kind`` says how it was decided (proved, probed, sampled, tried), ``tried`` how much is behind it.
+    """
+
+    row: Row
+    verdict: str
+    anchor: str
+    kind: str
+    tried: str
+    message: str
+    laws: tuple[LawFigure, ...] = ()
+    panels: tuple[Panel, ...] = ()
+    download: str = ""
+    file: str = ""
+    replay: str = ""
+
+
+@dataclass(frozen=True)
+class LedgerView:
+    """A test of a law: what it was allotted, what it showed, and how much of what refutes that is, in percent."""
+
+    check: str
+    kind: str
+    share: float
+    alpha: str
+    observed: str
+    needed: str
+    reached: float
+
+
+@dataclass(frozen=True)
+class Page:
+    """Everything on the page."""
+
+    report: Stored
+    title: str
+    verdict: str
+    summary: str
+    counts: tuple[tuple[str, int], ...]
+    open: tuple[CheckView, ...]
+    checks: tuple[CheckView, ...]
+    ledger: tuple[LedgerView, ...]
+    alpha: str
+    allotted: str
+    coverage: tuple[tuple[str, tuple[tuple[str, int, float], ...]], ...]
+    facts: tuple[tuple[str, str], ...]
+
+
+def page_of(data: Mapping[str, Any]) -> Page:
+    """The page of a report's JSON data; raises `tokenlaw.errors.BadUse` for what is none."""
+    report = stored(data)
+    checks = tuple(_check(row, report) for row in report.checks)
+    passing = (Verdict.HOLDS, Verdict.NOT_SUPPORTED)
+    words = [view.verdict for view in checks]
+    name = one_line(f"{report.target.name} {report.target.version}")
+    return Page(
+        report,
+        f"{name}: {report.verdict}",
+        report.verdict,
+        "" if report.profile == PROOF else f"profile {report.profile}, seed {report.seed}",
+        tuple((word, words.count(word)) for word in dict.fromkeys([*MARKS, KNOWN]) if word in words),
+        tuple(view for view in checks if view.verdict not in passing),
+        checks,
+        tuple(map(_entry, report.ledger)),
+        _number(report.settings.get("alpha")),
+        _number(sum(entry.alpha for entry in report.ledger)),
+        _coverage(report),
+        _facts(report),
+    )
+
+
+def _check(row: Row, report: Stored) -> CheckView:
+    verdict = KNOWN if row.known else row.verdict
+    statistics = row.statistics
+    laws = () if statistics is None else tuple(map(figure, statistics.laws()))
+    panels = tuple(
+        Panel(to_svg(draw_panel(frame, number, columns=_COLUMNS), alone=False), bool(frame.broken or frame.crash))
+        for number, frame in enumerate(row.frames[:_MOST_FRAMES], start=1)
+    )
+    shown = row.verdict not in (Verdict.HOLDS, Verdict.NOT_SUPPORTED)
+    file = f"{file_name(row.id)}.json" if row.counterexample is not None else ""
+    return CheckView(
+        row,
+        verdict,
+        f"check-{file_name(row.id)}",
+        "" if row.verdict == Verdict.NOT_SUPPORTED else _kind(row),
+        _tried(row),
+        printable(row.message).rstrip(),
+        laws,
+        panels if shown else (),
+        _download(row.counterexample) if file else "",
+        file,
+        replay_command(file, _address(report)) if file else "",
+    )
+
+
+def _kind(row: Row) -> str:
+    """How a check was decided."""
+    return (row.statistics.evidence if row.statistics else "") or "tried"
+
+
+def _tried(row: Row) -> str:
+    """How much is behind a verdict."""
+    statistics = row.statistics
+    if statistics is not None and statistics.paths is not None:
+        return f"{statistics.paths:,} paths"
+    if statistics is not None and statistics.samples is not None:
+        return f"{statistics.samples:,} samples"
+    return f"{row.operations:,} operations" if row.operations else ""
+
+
+def _download(counterexample: Mapping[str, Any] | None) -> str:
+    """The counterexample as an address that holds it."""
+    content = base64.b64encode(formatted(counterexample)).decode("ascii")
+    return f"data:application/json;base64,{content}"
+
+
+def _address(report: Stored) -> str:
+    """What a command line calls the target: as the command of the report does."""
+    try:
+        words = shlex.split(report.command)
+    except ValueError:
+        words = []
+    return words[2] if words[:2] in (["tokenlaw", "audit"], ["tokenlaw", "prove"]) else report.target.name
+
+
+def _entry(entry: Entry) -> LedgerView:
+    """Gates by their e-value, which has to reach 1 / alpha; others by a p-value, which must not fall to alpha."""
+    gate = entry.kind == "gate"
+    needed = -math.log10(entry.alpha)
+    shown = None if entry.observed is None else entry.observed / math.log(10) * (1 if gate else -1)
+    observed = "not looked at" if shown is None else _told(shown, gate=gate)
+    reached = 0.0 if shown is None else round(100 * min(max(shown / needed, 0.0), 1.0), 1)
+    refutes = f"e \u2265 10^{needed:.1f}" if gate else f"p \u2264 {_number(entry.alpha)}"
+    return LedgerView(
+        entry.check, entry.kind, round(100 * entry.share, 1), _number(entry.alpha), observed, refutes, reached
+    )
+
+
+def _told(log10: float, *, gate: bool) -> str:
+    """The e-value, or the p-value, in a form that people can read.
+
+    >>> _told(3.0, gate=True), _told(0.301, gate=False), _told(1e5, gate=False), _told(1e5, gate=True)
+    ('e = 10^3.0', 'p = 0.5', 'p = 0', 'e = \u221e')
+    """
+    if log10 > 1e4:
+        return "e = \u221e" if gate else "p = 0"
+    return f"e = 10^{log10:.1f}" if gate else f"p = {10.0**-log10:.2g}"
+
+
+def _number(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, int | float) else ""
+
+
+def _coverage(report: Stored) -> tuple[tuple[str, tuple[tuple[str, int, float], ...]], ...]:
+    """For each contract how often what its checks are about has happened, with a bar on a logarithmic scale."""
+    counts: dict[str, dict[str, int]] = {}
+    for row in report.checks:
+        for event, count in row.exercised.items():
+            events = counts.setdefault(row.contract, {})
+            events[event] = max(events.get(event, 0), count)
+    largest = max((count for events in counts.values() for count in events.values()), default=0)
+    scale = math.log1p(largest) or 1.0
+    return tuple(
+        (
+            contract,
+            tuple(
+                (event, count, round(100 * math.log1p(max(count, 0)) / scale, 1))
+                for event, count in sorted(events.items())
+            ),
+        )
+        for contract, events in counts.items()
+    )
+
+
+def _facts(report: Stored) -> tuple[tuple[str, str], ...]:
+    """About the run: versions, settings, capabilities."""
+    chosen = {name: value for name, value in report.settings.items() if value not in (None, [], "")}
+    offered = [
+        (f"capabilities of {contract}", ", ".join(found) or "none")
+        for contract, found in report.target.capabilities.items()
+    ]
+    return tuple(
+        (one_line(name), one_line(str(value)))
+        for name, value in [
+            ("contracts", ", ".join(report.target.contracts)),
+            *offered,
+            *chosen.items(),
+            *report.versions.items(),
+            ("spec version", report.spec_version),
+        ]
+    )
