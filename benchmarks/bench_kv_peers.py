@@ -64,11 +64,12 @@ def measured(criterion: Criterion, seeds: int) -> Column:
 
 def audited(data: dict[str, Any], sees: Callable[[str], bool]) -> Column:
     """The audits of a matrix, as far as some checks are concerned."""
+    groups = [[row for row in data[name] if row["family"] == KV] for name in ("faults", "innocents")]
     found = [
-        {row["name"]: float(any(sees(kill["check"]) for kill in row["refuted"])) for row in data[group]}
-        for group in ("faults", "innocents")
+        {row["name"]: float(any(sees(kill["check"]) for kill in row["refuted"])) for row in group}
+        for group in groups
     ]
-    seconds = [row["seconds"] or 0.0 for row in data["innocents"]]
+    seconds = [row["seconds"] or 0.0 for row in groups[1]]
     return Column(*found, sum(seconds) / max(len(seconds), 1))
 
 

@@ -3,7 +3,8 @@
 ``python benchmarks/bench_peers.py --quick`` (one seed a fault, three of the exact base; a few minutes), or
 ``--seeds 10 --base-seeds 500``, the default, for rates worth quoting (an hour; 0 of 10 still allows a rate of
 26 %). Our own suite takes more seconds than all others together: ``--our-seeds`` and ``--our-base-seeds``
-give it seeds of its own. Prints the matrix fault x criterion as shares of seeds in which the criterion fails
+give it seeds of its own, and ``--matrix F`` takes its kills from what ``tokenlaw faults --family verifier
+--json F`` wrote before. Prints the matrix fault x criterion as shares of seeds in which the criterion fails
 the fault, then for each criterion the faults that it kills, its false alarms on the exact base, its requests
 and the processor seconds on that base. ``--json F`` stores all of it, criterion by criterion.
 
@@ -117,11 +118,26 @@ def measure_all(options: argparse.Namespace, faults: Sequence[str]) -> dict[str,
         store(columns, options.json)
     for name, members in SUITES.items():
         columns[name] = suite([columns[member] for member in members], faults)
-    if options.our_seeds:
-        ours = our_criterion()
-        columns[OURS] = measure(ours, faults, options.our_seeds, options.our_base_seeds)
+    if options.matrix:
+        columns[OURS] = audited(json.loads(options.matrix.read_text()), faults)
+    elif options.our_seeds:
+        columns[OURS] = measure(our_criterion(), faults, options.our_seeds, options.our_base_seeds)
     store(columns, options.json)
     return columns
+
+
+def audited(data: dict[str, Any], faults: Sequence[str]) -> Column:
+    """Our own column from a matrix of audits: one seed, and the innocents as the exact base."""
+    verdicts = {row["name"]: row["verdict"] for row in data["faults"]}
+    innocents = data["innocents"]
+    return Column(
+        our_criterion().requests,
+        1,
+        {fault: float(verdicts[fault] == "killed") for fault in faults},
+        sum(row["verdict"] != "silent" for row in innocents),
+        len(innocents),
+        sum(row["seconds"] or 0.0 for row in innocents) / max(len(innocents), 1),
+    )
 
 
 def store(columns: dict[str, Column], path: Path | None) -> None:
@@ -194,6 +210,7 @@ def main() -> None:
     parser.add_argument("--base-seeds", type=int, default=500, help="seeds of the exact base")
     parser.add_argument("--our-seeds", type=int, help="seeds of our own suite; 0 leaves it out")
     parser.add_argument("--our-base-seeds", type=int, help="its seeds of the exact base")
+    parser.add_argument("--matrix", type=Path, help="what tokenlaw faults --family verifier --json wrote")
     parser.add_argument("--faults", nargs="*", help="only these (default: all that act on verify or draft)")
     parser.add_argument("--json", type=Path, help="file for the figures")
     options = parser.parse_args()

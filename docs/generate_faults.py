@@ -47,9 +47,9 @@ same fault through a later consequence, and their traces are longer than {limit}
 """
 
 WHY = """They need a pool that is full at the right moment, or a release that breaks halfway and leaves the
-sequence behind, and their operations are what fills it. Leaving out any four operations of those that were tried
-(`hit_stays_free`, `copies_full_blocks`, `leaks_on_refusal`), with any smaller pool, finds no smaller trace that
-is still refuted; so it isn't the shrinker that keeps them long.
+sequence behind, and their operations are what fills it. Leaving out any four operations of those that were
+tried (`hit_stays_free`, `copies_full_blocks`, `leaks_on_refusal`), with any smaller pool, finds no smaller
+trace that is still refuted; so it isn't the shrinker that keeps them long.
 """
 
 LIMIT = 6

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from importlib.metadata import version
 
+from tokenlaw.impl.engine import ReferenceDecoder, TransformerDecoder
 from tokenlaw.impl.paged import REFERENCE as PAGED
 from tokenlaw.impl.speculative import (
     BlockVerifier,
@@ -14,18 +15,32 @@ from tokenlaw.impl.speculative import (
     TreeVerifier,
     TypicalAcceptance,
 )
-from tokenlaw.spec.contracts import VERIFIER, Implementation
+from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
+from tokenlaw.spec.contracts import DECODER, VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import Verifier
 
 ROW_SEEDS, DRAFT, UNIFORMS, NOISE, TREES = "row-seeds", "draft", "uniforms", "noise", "trees"
 
 REFERENCE = replace(
     PAGED,
-    factories={**PAGED.factories, VERIFIER: ChainVerifier},
-    capabilities={**PAGED.capabilities, VERIFIER: frozenset({ROW_SEEDS, DRAFT, UNIFORMS, NOISE})},
-    summary="paged KV cache with copy-on-write and prefixes, attention by gathering, chain verification",
+    factories={**PAGED.factories, VERIFIER: ChainVerifier, DECODER: ReferenceDecoder},
+    capabilities={
+        **PAGED.capabilities,
+        VERIFIER: frozenset({ROW_SEEDS, DRAFT, UNIFORMS, NOISE}),
+        DECODER: frozenset(CAPABILITY_MEMBERS[DECODER]) - {"own-models"},
+    },
+    summary="paged KV cache with prefixes, attention by gathering, chain verification; a decoder of all",
 )
 """Every contract; speculation by the textbook."""
+
+TRANSFORMER = Implementation(
+    "reference-transformer",
+    version("tokenlaw"),
+    {DECODER: TransformerDecoder},
+    {DECODER: frozenset(CAPABILITY_MEMBERS[DECODER])},
+    "tiny transformers that read keys and values from the paged cache",
+)
+"""The same decoder over models of its own."""
 
 
 def _rule(name: str, verifier: type[Verifier], summary: str, *capabilities: str) -> Implementation:

@@ -1,5 +1,8 @@
 """The checks of decoders whose answers are certain, and which of them a request is asked by."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from tokenlaw.spec.contracts import DECODER
 from tokenlaw.spec.requests import DecodeRequest
 from tokenlaw.spec.verdicts import Check, Severity
@@ -20,9 +23,7 @@ def _check(
     return Check(f"decoder/{name}", rule, title, DECODER, severity, frozenset(needs), events, **further)
 
 
-_FATES = tuple(
-    (_REQUESTS, event) for event in (*(f"rejected at {place}" for place in range(4)), "all accepted")
-)
+_FATES = tuple((_REQUESTS, f"rejected at {place}") for place in range(4))
 
 GREEDY = _check(
     "greedy",
@@ -175,7 +176,7 @@ def has_bias(request: DecodeRequest) -> bool:
 
 
 def check_of(request: DecodeRequest) -> Check:
-    """The check that asks a request of which every token is certain: the first feature that it has.
+    """The check that asks a request of which every token is certain: that of the first feature that it has.
 
     >>> check_of(DecodeRequest(prompt=(0,), num_tokens=1, draft_length=2)).id
     'decoder/speculation'
@@ -189,6 +190,34 @@ def check_of(request: DecodeRequest) -> Check:
         (request.draft_length > 0, SPECULATION),
     )
     return next((check for has, check in features if has), GREEDY)
+
+
+def with_one_feature(request: DecodeRequest) -> Iterator[DecodeRequest]:
+    """For a request with several features, the request with each of them alone; else nothing.
+
+    >>> request = DecodeRequest(prompt=(0,), num_tokens=1, stop=frozenset({1}), samples=2)
+    >>> [check_of(one).id for one in with_one_feature(request)]
+    ['decoder/stop', 'decoder/samples']
+    """
+    sampling = request.sampling
+    unbiased = replace(sampling, logit_bias={}, allowed_tokens=None)
+    free = replace(sampling, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0)
+    plain = replace(
+        request,
+        samples=1,
+        stop=frozenset(),
+        grammar=None,
+        sampling=replace(free, logit_bias={}, allowed_tokens=None),
+    )
+    alone = (
+        replace(plain, stop=request.stop),
+        replace(plain, sampling=free),
+        replace(plain, sampling=unbiased),
+        replace(plain, grammar=request.grammar),
+        replace(plain, samples=request.samples),
+    )
+    features = [one for one in alone if one != plain]
+    yield from features if len(features) > 1 else ()
 
 
 def needed_capabilities(request: DecodeRequest) -> frozenset[str]:

@@ -7,11 +7,10 @@ from typing import Any
 
 import msgspec
 
+from tokenlaw.properties.decoder_blame import Inquiry
 from tokenlaw.properties.decoder_checks import (
     BLOCKS,
     BY_RULE,
-    BYSTANDERS,
-    FORK,
     GREEDY,
     LOGPROBS,
     SAMPLES,
@@ -28,17 +27,14 @@ from tokenlaw.properties.decoder_expected import (
 )
 from tokenlaw.properties.running import Outcome, Violation
 from tokenlaw.spec.contracts import ContractError
-from tokenlaw.spec.decoders import as_decoder, target_of
+from tokenlaw.spec.decoders import built_decoder, target_of
 from tokenlaw.spec.laws import Tokens
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.requests import DecodeRequest, logprobs
 from tokenlaw.spec.serving import Answer, Served, carry_out
-from tokenlaw.spec.sessions import Fork, Session, SessionError, Step, Submit
+from tokenlaw.spec.sessions import Session, SessionError, Submit
 from tokenlaw.spec.shown_tokens import IllegalAnswer
 from tokenlaw.spec.verdicts import Check
-
-_SEEDS = 4
-"""How often a request that was answered wrongly is asked alone, each time with another seed."""
 
 _ASKED = {
     GREEDY: "request without drafts",
@@ -113,7 +109,7 @@ class _Judge:
         self._count_sharing(asked, served)
 
     def _built(self, session: Session) -> Any:
-        return as_decoder(self.factory(session.config), "the decoder")
+        return built_decoder(self.factory, "the decoder", session.config)
 
     def _expect(self, model: LanguageModel[float], request: DecodeRequest) -> bool:
         """Remember the tokens of a request, None where they aren't certain; false if there is no answer."""
@@ -136,7 +132,8 @@ class _Judge:
         self._count(model, answer.request, check, expected)
         for tokens in answer.tokens:
             if tokens != (expected[: len(tokens)] if answer.aborted else expected):
-                blamed = self._blamed(session, answer, served, expected, check)
+                inquiry = Inquiry(self._built, self.capabilities, session, model)
+                blamed = inquiry.blamed(answer, expected, check, self.muted)
                 position = _first_difference(tokens, expected)
                 wanted = f"{told(expected)}, as target-only decoding gives"
                 self._report(blamed, place, wanted, told(tokens), number, position)
@@ -173,47 +170,6 @@ class _Judge:
                     wanted = f"{other:.6f} for token {tokens[position]}"
                     self._report(LOGPROBS, place, wanted, f"{one:.6f}", number, position)
                     return
-
-    def _blamed(
-        self, session: Session, answer: Answer, served: Served, expected: Tokens, check: Check
-    ) -> Check:
-        """The check that a wrong answer breaks."""
-        in_company = FORK if answer.origin is not None or answer.forked else BYSTANDERS
-        if self.muted >= {check.id, in_company.id}:
-            return check
-        if self._is_wrong_alone(session, answer.request, expected):
-            return check
-        if in_company is FORK and not self._is_wrong_in_family(session, answer, served, expected):
-            return BYSTANDERS
-        return in_company
-
-    def _is_wrong_alone(self, session: Session, request: DecodeRequest, expected: Tokens) -> bool:
-        """Whether a request that has a fresh decoder for itself is answered wrongly."""
-        lone = (self._alone(session, (Submit(request, seed),)) for seed in range(_SEEDS))
-        return any(served is None or set(served.answers[0].tokens) != {expected} for served in lone)
-
-    def _is_wrong_in_family(self, session: Session, answer: Answer, served: Served, expected: Tokens) -> bool:
-        """Whether a fork, or what was forked, is answered wrongly where nobody else is there."""
-        given = answer.given if answer.origin is not None else answer.forked[0]
-        for seed in range(_SEEDS):
-            for steps in range(len(given) + 2):
-                family = (
-                    Submit(answer.request, seed),
-                    *(Step() for _ in range(steps)),
-                    Fork(0, seed + _SEEDS),
-                )
-                alone = self._alone(session, family)
-                if alone is None or any(set(one.tokens) != {expected} for one in alone.answers):
-                    return True
-        return False
-
-    def _alone(self, session: Session, operations: tuple[Any, ...]) -> Served | None:
-        """What these operations give on a fresh decoder; None if they break the protocol."""
-        alone = msgspec.structs.replace(session, operations=operations)
-        try:
-            return carry_out(self._built(session), alone, self.capabilities)
-        except IllegalAnswer:
-            return None
 
     def _count_sharing(self, session: Session, served: Served) -> None:
         """How many requests have a block of their prompt in common with an earlier one."""

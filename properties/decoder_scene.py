@@ -165,5 +165,6 @@ FEATURES: tuple[tuple[frozenset[str], Feature], ...] = (
     (frozenset({"samples"}), _samples),
     (frozenset({"samples"}), _samples),
     (frozenset({"sampling"}), _random),
+    (frozenset({"sampling"}), _random),
 )
 """What a request may ask for, with the capabilities that it takes; what stands twice comes twice as often."""

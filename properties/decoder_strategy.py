@@ -21,6 +21,7 @@ MAX_OPERATIONS = 16
 
 _DICE = 2**24 - 1
 _TOO_LARGE = 4  # times the pool
+_CERTAIN = 0.8
 
 Move = Callable[[Scene], Sequence[SessionOperation]]
 
@@ -40,7 +41,7 @@ def _twins(scene: Scene) -> Sequence[SessionOperation]:
 
 
 def _steps(scene: Scene) -> Sequence[SessionOperation]:
-    return (Step(),) * scene.any_of(1, 1, 2, 3)
+    return (Step(),) * int(scene.any_of(1, 1, 2, 3))
 
 
 def _many_steps(scene: Scene) -> Sequence[SessionOperation]:
@@ -79,7 +80,7 @@ MOVES: tuple[tuple[frozenset[str], Move, int], ...] = (
     (_SERVER, _many_steps, 1),
     (_SERVER | {"fork"}, _fork, 2),
     (_SERVER | {"fork"}, _fork_of_new, 1),
-    (_SERVER | {"abort"}, _abort, 1),
+    (_SERVER | {"abort"}, _abort, 2),
 )
 """What a session is made of: the capabilities that a move takes, the move, and how often it comes."""
 
@@ -111,22 +112,27 @@ def sessions(
 
 
 def _scene(dice: random.Random, capabilities: frozenset[str], vocabulary_size: int | None) -> Scene:
-    """A target that looks at every token; of certain tokens where greedy decoding can't be asked for."""
+    """A target that looks at every token; where greedy decoding can't be asked for, mostly a certain one."""
     size = vocabulary_size or dice.choice((2, 3, 3, 3, 4, 5))
-    certain = "sampling" not in capabilities
+    certain = "sampling" not in capabilities and dice.random() < _CERTAIN
     target = Hashed(size, dice.randrange(_DICE), certain=certain) if vocabulary_size is None else None
     return Scene(capabilities, size, dice.choice((1, 2, 2, 3, 4)), target, dice)
 
 
 def _draft(scene: Scene) -> Hashed | None:
-    """The target itself, another model, or mostly one that now and then says something else."""
+    """The target itself, another model, or mostly one that now and then says something else.
+
+    Certain tokens would leave a draft model nothing where a grammar forbids them, so they come only where
+    drafts can't be greedy.
+    """
     if scene.target is None:
         return None
     other = scene.dice.randrange(_DICE)
     seed, stray_seed = scene.any_of(
         (scene.target.seed, None), (other, None), *((scene.target.seed, other),) * 4
     )
-    return Hashed(scene.vocabulary_size, seed, scene.any_of(True, True, False), stray_seed)
+    certain = "sampling" not in scene.can and scene.any_of(True, True, False)
+    return Hashed(scene.vocabulary_size, seed, certain, stray_seed)
 
 
 def _on_a_small_pool(operations: list[SessionOperation], scene: Scene, draft: Hashed | None) -> Session:

@@ -1,7 +1,7 @@
 """The suite of sessions for decoders: generated ones, and the replay of a saved one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from tokenlaw.properties.decoder_checks import DECODER_CHECKS, needed_capabilities
@@ -16,17 +16,19 @@ from tokenlaw.properties.running import Outcome
 from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import DECODER, Implementation
-from tokenlaw.spec.decoders import as_decoder, default_config, vocabulary_of
+from tokenlaw.spec.decoders import built_decoder, default_config, vocabulary_of
 from tokenlaw.spec.sessions import Abort, Fork, Session, SessionError, Submit, session_of
 from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence
 
+_WEIGHT = 2
+"""A session takes as long as so many traces of caches: its requests decode whole texts."""
 
-@dataclass(frozen=True)
+
 class DecoderTraces:
     """Checks of decoders that need no statistics; see `tokenlaw.spec.suites.Suite`."""
 
-    contract: str = DECODER
+    contract = DECODER
     checks: tuple[Check, ...] = DECODER_CHECKS
 
     def run(
@@ -42,7 +44,7 @@ class DecoderTraces:
         """Explore with generated sessions."""
         factory = factory_of(implementation, DECODER)
         config = default_config()
-        built = as_decoder(factory(config), implementation.name)
+        built = built_decoder(factory, implementation.name, config)
         capabilities = effective_capabilities(implementation, DECODER, built)
         own = "own-models" in capabilities
         size = vocabulary_of(built, capabilities, config.vocabulary_size) if own else None
@@ -58,7 +60,7 @@ class DecoderTraces:
                 max_operations=min(MAX_OPERATIONS, profile.max_operations),
             ),
             run,
-            profile=profile,
+            profile=replace(profile, examples=max(1, profile.examples // _WEIGHT)),
             seed=seed,
             selected=selected,
             capabilities=capabilities,
@@ -87,7 +89,7 @@ class DecoderTraces:
         if not session.operations:
             raise SessionError("counterexample: it has no operations")
         factory = factory_of(implementation, DECODER)
-        built = as_decoder(factory(session.config), implementation.name)
+        built = built_decoder(factory, implementation.name, session.config)
         capabilities = effective_capabilities(implementation, DECODER, built)
         require(needed_by(session), capabilities, implementation)
         announce(session)

@@ -1,4 +1,4 @@
-"""Takes frames (`tokenlaw.spec.frames`): what a block manager says of itself after each operation of a trace."""
+"""Takes frames (`tokenlaw.spec.frames`): what a block manager says of itself after each operation."""
 
 from collections.abc import Callable
 from dataclasses import replace

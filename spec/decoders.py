@@ -94,6 +94,15 @@ def decoder_factory(offered: Any) -> Callable[..., Any] | None:
     return lambda *config: decoder
 
 
+def built_decoder(factory: Callable[..., Any], source: str, config: DecoderConfig) -> Decoder:
+    """What a factory builds from a configuration, which one without arguments doesn't get; as `as_decoder`.
+
+    >>> built_decoder(lambda: lambda request, *, seed: [[0]], "mine", default_config()).decode(None, seed=0)
+    [[0]]
+    """
+    return as_decoder(factory(config) if takes_config(factory) else factory(), source)
+
+
 def takes_config(factory: Callable[..., Any]) -> bool:
     """Whether a factory can be called with a configuration; one without arguments can't.
 

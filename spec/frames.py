@@ -1,8 +1,8 @@
 """Frames: what a block manager says of itself after each operation of a trace, as plain data to be drawn.
 
-`tokenlaw.properties.frames` takes them. A frame holds what was really seen through the contract, and what the
-harness's own memory holds by then; nothing in it is what the trace intended, but the tokens that each sequence
-should read back.
+`tokenlaw.properties.frames` takes them. A frame holds what was really seen through the contract, and what
+the harness's own memory holds by then; nothing in it is what the trace intended, but the tokens that each
+sequence should read back.
 """
 
 from typing import Annotated

@@ -178,16 +178,28 @@ def as_logits(
     --------
     >>> as_logits(torch.tensor([[0.5, 0.6]]), "target probabilities")
     Traceback (most recent call last):
-    ValueError: target probabilities [0]: the law sums to 1.1 instead of 1
+    ValueError: target probabilities, row 0: the law sums to 1.1 instead of 1
     """
     laws = laws.to(torch.float64)
     bad = ~(torch.isfinite(laws) & (laws >= 0))
     if bool(bad.any()):
         place = bad.nonzero()[0].tolist()
-        raise ValueError(f"{name} {place}: {laws[tuple(place)].item()} is no probability")
+        where = f"{_place(name, place[:-1])}, token {place[-1]}"
+        raise ValueError(f"{where}: {laws[tuple(place)].item()} is no probability")
     sums = laws.sum(-1)
     off = (sums - 1).abs() > 1e-5
     if bool(off.any()):
         place = off.nonzero()[0].tolist()
-        raise ValueError(f"{name} {place}: the law sums to {sums[tuple(place)].item():.6g} instead of 1")
+        total = sums[tuple(place)].item()
+        raise ValueError(f"{_place(name, place)}: the law sums to {total:.6g} instead of 1")
     return laws.log()
+
+
+def _place(name: str, indices: list[int]) -> str:
+    """Where a law stands in a tensor of laws.
+
+    >>> _place("target law", [2, 1]), _place("target law", [2]), _place("law", [])
+    ('target law, row 2, position 1', 'target law, row 2', 'law')
+    """
+    words = zip(("row", "position", *["part"] * len(indices)), indices, strict=False)
+    return ", ".join([name, *(f"{word} {index}" for word, index in words)])

@@ -8,7 +8,7 @@ from tokenlaw.spec.capabilities import probe_capabilities
 from tokenlaw.spec.contracts import DECODER, OutOfBlocks
 from tokenlaw.spec.decoder_contract import Decoder
 from tokenlaw.spec.laws import Tokens
-from tokenlaw.spec.requests import DecodeRequest
+from tokenlaw.spec.requests import DecodeRequest, is_finished
 from tokenlaw.spec.sessions import Abort, Fork, Session, SessionOperation, Step, Submit, surely_fits
 from tokenlaw.spec.shown_tokens import IllegalAnswer, fates_of_drafts, has_ended, shown_logprobs, shown_tokens
 
@@ -131,10 +131,9 @@ class _Serving:
     def do(self, operation: SessionOperation) -> None:
         """One operation, if it means something here."""
         match operation:
-            case Submit(request, seed) if "requests" in self.can:
-                self._submit(Answer(request, self.at, ((),) * request.samples), seed)
             case Submit(request, seed):
-                self._decode(Answer(request, self.at, ((),) * request.samples), seed)
+                take = self._submit if "requests" in self.can else self._decode
+                take(Answer(request, self.at, ((),) * request.samples), seed)
             case Step() if self.live:
                 self._step()
             case Fork(index, seed) if "fork" in self.can:
@@ -145,7 +144,7 @@ class _Serving:
                 self._abort(index % len(self.live))
 
     def run_to_the_end(self) -> None:
-        """Steps until everything has ended, and a last look at what ended before."""
+        """Steps until all has ended, and a last look at it."""
         while self.live:
             self._step()
         for answer, handle in self.ended:
@@ -236,7 +235,7 @@ class _Serving:
             self.live = [(other, its) for other, its in self.live if other is not answer]
             self.ended.append((answer, handle))
             self._count_end(answer)
-        elif all(has_ended(answer.request, sample) for sample in tokens):
+        elif all(is_finished(answer.request, sample) for sample in tokens):
             raise IllegalAnswer("protocol", f"is_finished says no, but every sample has ended: {tokens}")
         return grew or finished
 

@@ -11,9 +11,13 @@ from typing import Any
 
 
 class Verdict(StrEnum):
-    """What a check says about a claim. ``str(verdict)`` is the word that reports print."""
+    """What a check says about a claim. ``str(verdict)`` is the word that reports print.
+
+    Only a whole audit is ``void``: its controls show that it couldn't fail, or that it blames what is exact.
+    """
 
     REFUTED = "refuted"
+    VOID = "void"
     UNKNOWN = "unknown"
     NOT_EXERCISED = "not exercised"
     HOLDS = "holds"
@@ -33,6 +37,7 @@ class Severity(StrEnum):
 
 _ORDER = (
     Verdict.REFUTED,
+    Verdict.VOID,
     Verdict.UNKNOWN,
     Verdict.NOT_EXERCISED,
     Verdict.HOLDS,
@@ -41,7 +46,7 @@ _ORDER = (
 
 
 def overall(verdicts: Iterable[Verdict]) -> Verdict:
-    """Join verdicts: the first of refuted, unknown, not exercised, holds that occurs.
+    """Join verdicts: the first of refuted, void, unknown, not exercised, holds that occurs.
 
     What is not supported changes nothing, but a run in which nothing at all was supported has no
     evidence and is ``not exercised``.
@@ -58,7 +63,7 @@ def overall(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def exit_status(verdict: Verdict) -> int:
-    """Exit status of a run: 0 conforms, 1 refuted, 2 unknown or not exercised.
+    """Exit status of a run: 0 conforms, 1 refuted, 2 void, unknown or not exercised.
 
     >>> exit_status(Verdict.HOLDS), exit_status(Verdict.REFUTED), exit_status(Verdict.UNKNOWN)
     (0, 1, 2)
@@ -125,8 +130,8 @@ class Evidence:
 
     ``known`` is the reason, and the link, why a refutation is a known deviation that doesn't count.
 
-    ``frames`` is what the target said of itself after each operation of the counterexample, plain JSON data to
-    be drawn (`tokenlaw.properties.frames`); empty where nothing can be.
+    ``frames`` is what the target said of itself after each operation of the counterexample, plain JSON data
+    to be drawn (`tokenlaw.spec.frames`); empty where nothing can be.
     """
 
     check: Check

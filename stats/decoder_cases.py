@@ -1,6 +1,6 @@
 """Small situations in which the law of a decoder is asked for: few tokens, few choices, many faults."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -82,19 +82,20 @@ def reseeded(session: Session, *names: int | str) -> Session:
     return msgspec.structs.replace(session, operations=operations)
 
 
-def law_cases(seed: int, vocabulary_size: int | None = None) -> list[Case]:
+def law_cases(seed: int, own_sizes: Mapping[int, int] | None = None) -> list[Case]:
     """All cases; those of every run first, with the same models whatever the seed.
 
     Parameters
     ----------
     seed : of the run; the models of further rounds depend on it.
-    vocabulary_size : that of a decoder that has models of its own; None for tables.
+    own_sizes : for a decoder that has models of its own, how many tokens these have where there should be
+        2 or 3; None for tables.
     """
-    rounds = [0] if vocabulary_size is not None else range(LARGER_ROUNDS + 1)
-    return [case for number in rounds for case in _round(seed, number, vocabulary_size)]
+    rounds = range(LARGER_ROUNDS + 1) if own_sizes is None else range(1)
+    return [case for number in rounds for case in _round(seed, number, own_sizes)]
 
 
-def _round(seed: int, number: int, vocabulary_size: int | None) -> Iterator[Case]:
+def _round(seed: int, number: int, own_sizes: Mapping[int, int] | None) -> Iterator[Case]:
     """All cases with the models of one round; cases that are for larger runs only are in the later ones."""
     models = {
         size: table_models(size, derived_key(seed, number) if number else MODELS[size]) for size in (2, 3)
@@ -102,11 +103,11 @@ def _round(seed: int, number: int, vocabulary_size: int | None) -> Iterator[Case
     again = f", models {number}" if number else ""
     for case in [*_ROUND_CASES, *(_LONGER_CASES if number else ())]:
         size = case.session.vocabulary_size
-        if vocabulary_size is None:
+        if own_sizes is None:
             target, draft = models[size]
             session = msgspec.structs.replace(case.session, target=target, draft=draft)
         else:
-            session = msgspec.structs.replace(case.session, vocabulary_size=vocabulary_size)
+            session = msgspec.structs.replace(case.session, vocabulary_size=own_sizes[size])
         yield replace(case, title=f"{case.title}{again}", session=session, larger=number)
 
 
@@ -145,9 +146,11 @@ _AMONG_GREEDY = (
 _AFTER_ABORT = (Submit(_greedy(4)), Submit(replace(TWO, num_tokens=3)), Step(), Abort(0), Submit(_greedy(2)))
 """The blocks of what was ended early are taken by another one."""
 
+_ALL_PENALTIES = {"repetition_penalty": 1.8, "presence_penalty": 0.6, "frequency_penalty": 0.9}
+
 _ROUND_CASES = (
     _decoded(LAW, "no drafts, 2 tokens", DecodeRequest(PROMPT, 2)),
-    _decoded(LAW, "1 draft a step, 4 tokens", DecodeRequest(PROMPT, 4, draft_length=1)),
+    _decoded(LAW, "1 draft a step, 3 tokens", DecodeRequest(PROMPT, 3, draft_length=1)),
     _decoded(LAW, "2 drafts a step, 3 tokens", THREE),
     _sampled(SAMPLING, "temperature and top-p", 3, 2, temperature=0.7, top_p=0.8),
     _sampled(SAMPLING, "temperature and top-k", 3, 2, temperature=1.6, top_k=2),
@@ -155,22 +158,23 @@ _ROUND_CASES = (
     _sampled(SAMPLING, "allowed tokens", 3, 2, allowed_tokens=frozenset({0, 2})),
     _sampled(SAMPLING, "greedy", 4, 2, temperature=0.0),
     _decoded(STOP, "2 drafts a step, 3 tokens", replace(THREE, stop=frozenset({1}))),
-    _sampled(PENALTIES, "repetition penalty", 3, 2, repetition_penalty=1.8),
-    _sampled(
-        PENALTIES, "presence and frequency penalties", 3, 2, presence_penalty=0.6, frequency_penalty=0.9
-    ),
+    _sampled(PENALTIES, "all three penalties", 3, 2, **_ALL_PENALTIES),
     _decoded(GRAMMAR, "a mask that changes after each token, 3 tokens", replace(THREE, grammar=CHANGING)),
     _decoded(SAMPLES, "2 samples of 2 tokens", replace(TWO, samples=2), 2),
     _served(REQUESTS, "a random request among greedy ones", _AMONG_GREEDY, 2),
     _served(REQUESTS, "a request is aborted, another takes its place", _AFTER_ABORT, 2, "abort"),
     _served(REQUESTS, "two random requests", [Submit(TWO), Step(), Submit(TWO)], 2),
-    _served(REQUESTS, "two random requests at once", [Submit(TWO), Submit(TWO)], 2),
     _served(FORK, "a fork after one step", [Submit(replace(TWO, num_tokens=3)), Step(), Fork(0)], 2),
     _served(FORK, "a fork before the first step", [Submit(TWO), Fork(0)], 2),
-    _served(LOGPROBS, "2 drafts a step, 3 tokens", [Submit(THREE)], 3),
+    _served(LOGPROBS, "2 drafts a step, 2 tokens", [Submit(replace(THREE, num_tokens=2))], 3),
 )
 
 _LONGER_CASES = (
+    _decoded(LAW, "1 draft a step, 5 tokens", DecodeRequest(PROMPT, 5, draft_length=1)),
+    _sampled(PENALTIES, "repetition penalty", 3, 2, repetition_penalty=1.8),
+    _sampled(PENALTIES, "frequency penalty", 3, 2, frequency_penalty=0.9),
+    _served(REQUESTS, "two random requests at once", [Submit(TWO), Submit(TWO)], 2),
+    _served(LOGPROBS, "2 drafts a step, 3 tokens", [Submit(THREE)], 3),
     _decoded(LAW, "3 drafts a step, 4 tokens", DecodeRequest(PROMPT, 4, draft_length=3)),
     _decoded(SAMPLES, "3 samples of 1 token", DecodeRequest(PROMPT, 1, draft_length=2, samples=3)),
     _decoded(SAMPLES, "2 samples of 2 tokens of three", DecodeRequest(PROMPT, 2, draft_length=1, samples=2)),

@@ -38,7 +38,7 @@ class Question:
     what: str
     group: Callable[[Outcome], Hashable]
     cell: Callable[[Outcome], Cell]
-    law: Callable[[Any], Mapping[Cell, float]]
+    law: Callable[[Any], Mapping[Any, float]]
 
     @property
     def is_conditional(self) -> bool:
@@ -69,8 +69,8 @@ def questions(check: str, plan: Sequence[Part], model: LanguageModel[float]) -> 
     origin = next(place for place, part in enumerate(samples) if part is plan[fork.origin or 0])
 
     @cache
-    def after(given: Hashable) -> Mapping[Cell, float]:
-        law: Any = {} if given is None else sample_law(model, fork.request, given)  # type: ignore[arg-type]
+    def after(given: Any) -> Mapping[Any, float]:
+        law = {} if given is None else sample_law(model, fork.request, given)
         return independent([law, law])
 
     pair = [origin, samples.index(fork)]

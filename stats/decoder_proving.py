@@ -4,7 +4,6 @@ The unmodified decoder carries a session out once for each path. What is proved 
 variation in the situations that were tried; what is refuted is wrong in one of them by at least that much.
 """
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from typing import Any
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_laws import Comparison, Question, compared, questions
-from tokenlaw.stats.decoder_programs import DecoderProgram, Make
+from tokenlaw.stats.decoder_programs import DecoderProgram, Make, Outcome
 from tokenlaw.stats.enumeration.errors import EnumerationError, NotRepeatableError
 from tokenlaw.stats.enumeration.exact_law import Enumerator
 from tokenlaw.stats.enumeration.law import Law, Raised
@@ -22,11 +21,8 @@ from tokenlaw.stats.proving import FURTHER, LEAST_REPEATS, REPEATED_PATHS, UNSEE
 MOST_PATHS = 3_000
 """Paths of one case, at most."""
 
-FIRST_PATHS = 8
-"""Paths by which it is found out how long one takes."""
-
-WALL = 3
-"""So many times the seconds of processor time may pass on the clock."""
+WITHOUT_CHOICE = 8
+"""A law without any choice is enumerated so many times again, also if it seems right."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +96,10 @@ class CaseProof:
         """Whether some law is farther off than it may be."""
         return self.least > tolerance
 
+    def decided(self, tolerance: float) -> bool:
+        """Whether it is either."""
+        return self.proved(tolerance) or self.refuted(tolerance)
+
     def proved(self, tolerance: float) -> bool:
         """Whether every law is close enough, whatever wasn't run."""
         return bool(self.comparisons) and self.most <= tolerance
@@ -130,36 +130,32 @@ class Prover:
         except EnumerationError as error:
             self.hidden = self.hidden or str(error)
 
-    def prove(self, case: Case, *, seconds: float = math.inf, paths: int = MOST_PATHS) -> CaseProof:
+    def prove(self, case: Case, *, seconds: float | None = None, paths: int = MOST_PATHS) -> CaseProof:
         """Enumerate a case in so many seconds of processor time, and so many paths, at most."""
         try:
             program = self.asked.program(case)
-            law = self._law(program, seconds) if seconds < math.inf else self._run(program, paths)
+            law = self._run(program, paths, seconds)
             _require_answers(law)
             comparisons = tuple(compared(law, question) for question in self.asked.questions(program))
             found = CaseProof(case, comparisons, law)
             if found.refuted(self.asked.tolerance):
-                self._confirm(case, law)
+                self._confirm(case, law, max(LEAST_REPEATS, REPEATED_PATHS // law.paths))
+            elif law.paths == 1:
+                self._confirm(case, law, WITHOUT_CHOICE)
         except EnumerationError as error:
             return CaseProof(case, reason=str(error))
         return found
 
-    def _law(self, program: DecoderProgram, seconds: float) -> Law:
-        """The law, of as many paths as there is time for; a few of them tell how many that are."""
-        started = time.process_time()
-        law = self._run(program, FIRST_PATHS)
-        used = max(time.process_time() - started, 1e-6)
-        paths = int((seconds - used) / used * law.paths)
-        if law.complete or paths <= law.paths:
-            return law
-        return self._run(program, min(paths, MOST_PATHS), WALL * seconds)
-
     def _run(self, program: DecoderProgram, paths: int, seconds: float | None = None) -> Law:
-        return self._enumerator.laws(lambda: [program()], 1, max_paths=paths, seconds=seconds)
+        def one() -> list[Outcome]:
+            return [program()]
 
-    def _confirm(self, case: Case, law: Law) -> None:
-        """Enumerate a refuted law again with other seeds: random numbers that nobody saw would change it."""
-        for repeat in range(1, max(LEAST_REPEATS, REPEATED_PATHS // law.paths) + 1):
+        clock = time.process_time
+        return self._enumerator.laws(one, 1, max_paths=paths, seconds=seconds, clock=clock)
+
+    def _confirm(self, case: Case, law: Law, repeats: int) -> None:
+        """Enumerate a law again with other seeds: random numbers that nobody saw would change it."""
+        for repeat in range(1, repeats + 1):
             again = self._run(self.asked.program(case, first=repeat * FURTHER), law.paths)
             if not same_law(law, again):
                 self.hidden = UNSEEN

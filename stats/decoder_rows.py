@@ -53,9 +53,13 @@ class CheckLaws:
         return max(refuted, key=lambda one: one.least, default=None)
 
     def unproved(self) -> list[Case]:
-        """Cases of every run that aren't proved."""
-        proved = {one.case.name for one in self._proved}
-        return [case for case in self.cases if not case.larger and case.name not in proved]
+        """Cases to be sampled: those that can't be proved, and all of every run where none is proved.
+
+        Where some are, others are only left unfinished.
+        """
+        if self._proved:
+            return [one.case for one in self.proofs if one.reason]
+        return [case for case in self.cases if not case.larger]
 
     @property
     def case_alpha(self) -> float:
@@ -97,11 +101,8 @@ class CheckLaws:
         crashes = [one.crash for one in self.samples if one.crash]
         if crashes:
             return self._row(Verdict.UNKNOWN, crashes[0])
-        reasons = [one.reason for one in (*self.samples, *self.proofs) if one.reason]
         if not self._judged:
-            return self._row(
-                Verdict.NOT_EXERCISED, f"no law was found out: {reasons[0] if reasons else 'no time'}"
-            )
+            return self._row(Verdict.NOT_EXERCISED, f"no law was found out: {self._why_not()}")
         told = [tv for tv in self._visible if tv < 1]
         if not self._proved and not told:
             few = sum(one.samples for one in self.samples)
@@ -117,12 +118,16 @@ class CheckLaws:
     @property
     def _judged(self) -> int:
         """Cases of which something is known."""
-        refuted = sum(one.refuted(self.proof_tolerance) for one in self.proofs)
-        return len(self._proved) + refuted + sum(one.samples > 0 for one in self.samples)
+        decided = sum(one.decided(self.proof_tolerance) for one in self.proofs)
+        return decided + sum(one.samples > 0 for one in self.samples)
 
     @property
     def _visible(self) -> list[float]:
         return [tv for one in self.samples for tv in one.visible]
+
+    def _why_not(self) -> str:
+        reasons = [one.reason for one in self.samples] + [one.reason for one in self.proofs]
+        return next(filter(None, reasons), "there was no time")
 
     def _others(self, worst: CaseProof) -> list[str]:
         names = [
@@ -146,7 +151,10 @@ class CheckLaws:
             f"{paths} paths."
         )
         reasons = [f"{one.case.title}: {one.reason}" for one in self.proofs if one.reason]
-        return f"{text} Not proved: {reasons[0]}." if reasons else text
+        if reasons:
+            return f"{text} Not proved: {reasons[0]}."
+        left = len(self.cases) - len(self._proved)
+        return f"{text} Not finished: {left} more." if left else text
 
     def _power(self, told: list[float]) -> str:
         if not told:
@@ -154,7 +162,8 @@ class CheckLaws:
         samples, rest = sum(one.samples for one in self.samples), len(self._visible) - len(told)
         return (
             f"With {samples} samples any law at TV >= {max(told):.2g} from the exact one, in any of "
-            f"{len(told)} laws, would have been refuted with probability >= {1 - MISS} (alpha {self.case_alpha:.2g})."
+            f"{len(told)} laws, would have been refuted with probability >= {1 - MISS} "
+            f"(alpha {self.case_alpha:.2g})."
         ) + (f" Of {rest} more laws nothing can be promised." if rest else "")
 
     def _row(self, verdict: Verdict, message: str, place: DecoderPlace | None = None) -> Evidence:
@@ -171,7 +180,7 @@ class CheckLaws:
         )
 
     def _statistics(self, paths: int, samples: int) -> Mapping[str, Any]:
-        known = [one for one in self.proofs if one.comparisons]
+        known = [one for one in self.proofs if one.decided(self.proof_tolerance)]
         found: dict[str, Any] = {"evidence": PROVED, "paths": paths}
         found["laws"] = sum(len(one.comparisons) for one in known)
         bounds = [(one.least, one.most) for one in known]

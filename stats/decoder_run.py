@@ -10,8 +10,8 @@ from tokenlaw.stats.decoder_proving import MOST_PATHS, Asked, CaseProof, Prover
 from tokenlaw.stats.decoder_rows import CheckLaws
 from tokenlaw.stats.decoder_sampling import MOST_SAMPLES, Sampler
 
-FOR_PROOFS = 0.75
-"""Part of the processor time that proofs may take; samples have what they leave."""
+LEAST_FOR_SAMPLES = 0.25
+"""Proofs may take all of the processor time; samples have what they leave, and at least this part."""
 
 GENEROUS = 3.0
 """A case may take so many times the average of what is left; most take less."""
@@ -48,14 +48,16 @@ class LawRun:
     ) -> None:
         self._asked, self._seconds, self._alive = asked, seconds, alive
         self._laws = {one.check.id: one for one in laws}
-        self._cases = sorted((case for one in laws for case in one.cases), key=lambda case: case.larger)
+        # The first ones of all checks come first: where time is short, every check has something.
+        ranked = [(case.larger, rank, case) for one in laws for rank, case in enumerate(one.cases)]
+        self._cases = [case for _, _, case in sorted(ranked, key=lambda ranks: ranks[:2])]
 
     def run(self) -> list[Evidence]:
         """A row for each check."""
         started = time.process_time()
-        self._prove(self._seconds * FOR_PROOFS)
+        self._prove(self._seconds)
         left = self._seconds - (time.process_time() - started)
-        self._sample(max(left, self._seconds * (1 - FOR_PROOFS)))
+        self._sample(max(left, self._seconds * LEAST_FOR_SAMPLES))
         return [one.evidence() for one in self._laws.values()]
 
     def _prove(self, seconds: float) -> None:

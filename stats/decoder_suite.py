@@ -2,20 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from typing import Any
-
-import msgspec
 
 from tokenlaw.spec.capabilities import check_mandatory, effective_capabilities, needed
 from tokenlaw.spec.contracts import DECODER, Implementation
-from tokenlaw.spec.laws import Tokens
 from tokenlaw.spec.models import LanguageModel
-from tokenlaw.spec.sessions import Submit
 from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
-from tokenlaw.stats.decoder_cases import PROMPT, Case, law_cases
+from tokenlaw.stats.decoder_cases import Case, law_cases
 from tokenlaw.stats.decoder_checks import BY_ID, DECODER_LAW_CHECKS
+from tokenlaw.stats.decoder_own_models import OwnModels
 from tokenlaw.stats.decoder_places import DecoderPlace, case_at, place_of
 from tokenlaw.stats.decoder_proving import Asked, CaseProof, Prover
 from tokenlaw.stats.decoder_rows import CheckLaws
@@ -24,9 +20,6 @@ from tokenlaw.stats.decoder_sampling import Sampler
 from tokenlaw.stats.law_book import shown_once
 from tokenlaw.stats.ledger import Kind, Ledger, Stake
 from tokenlaw.stats.proving import ROUNDING
-
-MOST_SEQUENCES = 256
-"""Sequences that a sample of a decoder with models of its own may have; else requests are made shorter."""
 
 
 class DecoderLaws:
@@ -104,15 +97,14 @@ class _Subject:
         decoder = make(law_cases(seed)[0].session.config)
         check_mandatory(DECODER, decoder, implementation.name)
         self._capabilities = effective_capabilities(implementation, DECODER, decoder)
-        target = _own_model(decoder) if "own-models" in self._capabilities else None
-        size = None if target is None else len(target(PROMPT))
-        every = [case for case in law_cases(seed, size) if case.larger <= rounds]
-        cases = every if size is None else [_shortened(case, size) for case in every]
-        self._cases = [case for case in cases if case.needs <= self._capabilities]
+        own = OwnModels(make) if "own-models" in self._capabilities else None
+        cases = law_cases(seed) if own is None else own.cases(seed)
+        possible = [case for case in cases if case.needs <= self._capabilities]
+        self._cases = [case for case in possible if case.larger <= rounds]
         self.asked = Asked(
             make,
             self._capabilities,
-            _table_model if target is None else lambda case: target,
+            _table_model if own is None else own.model,
             seed,
             tolerance=max(ROUNDING, settings.tolerance),
             sampling_tolerance=settings.tolerance,
@@ -150,32 +142,3 @@ class _Subject:
 def _table_model(case: Case) -> LanguageModel[float]:
     """The target of the configuration."""
     return case.session.config.target
-
-
-def _own_model(decoder: Any) -> LanguageModel[float]:
-    """The target of the decoder, in double precision and normalised."""
-
-    @cache
-    def law(tokens: Tokens) -> tuple[float, ...]:
-        weights = [float(weight) for weight in decoder.target_law(tokens)]
-        total = sum(weights)
-        return tuple(weight / total for weight in weights)
-
-    return law
-
-
-def _shortened(case: Case, vocabulary_size: int) -> Case:
-    """The case with fewer tokens, where there would be too many sequences."""
-    most = 1
-    while vocabulary_size ** (most + 1) <= MOST_SEQUENCES:
-        most += 1
-    operations = tuple(
-        msgspec.structs.replace(
-            operation,
-            request=replace(operation.request, num_tokens=min(operation.request.num_tokens, most)),
-        )
-        if isinstance(operation, Submit)
-        else operation
-        for operation in case.session.operations
-    )
-    return replace(case, session=msgspec.structs.replace(case.session, operations=operations))

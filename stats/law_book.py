@@ -31,6 +31,9 @@ TRIAL_GATES = (COMPLETED, JOINT, LENGTH, REJECTED, BONUS, DRAFTS)
 SEARCH_NAME, WHOLE_RUN = "searched laws", "the whole run"
 """What stands for a scenario in the search, and for all of them."""
 
+ShownLaw = Mapping[str, Any]
+Shower = Callable[[], ShownLaw | None]
+
 
 class LawBook:
     """Outcomes and ledger of one run.
@@ -138,9 +141,9 @@ class LawBook:
                 outcome.exercised[event] += events.get(event, 0)
 
     def found(
-        self, check: str, weight: float, text: str, place: Place, shown: Mapping[str, Any] | None = None
+        self, check: str, weight: float, text: str, place: Place, shown: ShownLaw | None = None
     ) -> None:
-        """Note what speaks against a check, if it is asked at all; ``shown`` is data to be drawn."""
+        """Note what speaks against a check, if it is asked at all; ``shown`` is to be drawn."""
         if self.asks(check):
             self.outcomes[check].findings.append(Finding(weight, text, self._seen_at(place, check), shown))
 
@@ -153,12 +156,7 @@ class LawBook:
         return [] if self._ledger is None else [entry.name for entry in self._ledger.gates()]
 
     def tested(
-        self,
-        check: str,
-        p_value: float,
-        text: Callable[[], str],
-        place: Place,
-        shown: Callable[[], Mapping[str, Any] | None] = lambda: None,
+        self, check: str, p_value: float, text: Callable[[], str], place: Place, shown: Shower = lambda: None
     ) -> None:
         """Note one of the p-values of a check, and what it is about if it is small."""
         self.outcomes[check].p_values.append(p_value)

@@ -36,7 +36,7 @@ LARGEST_LOG = 1e6
 
 @dataclass(frozen=True)
 class Finding:
-    """What speaks against a check: how much, in words, where it can be seen again, and as data to be drawn."""
+    """What speaks against a check: how much, in words, where it is seen again, and data to be drawn."""
 
     weight: float
     text: str

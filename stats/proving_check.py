@@ -121,7 +121,7 @@ def _evidence(
         verdict, message = Verdict.HOLDS, _certificate(proved, proofs, len(cases) - len(proved), seconds)
     else:
         return Evidence(
-            BY_ID[PROVED], Verdict.NOT_SUPPORTED, {}, prover.verified, seconds, _why_not(proofs, cases)
+            BY_ID[PROVED], Verdict.NOT_SUPPORTED, {}, prover.verified, seconds, _why_not(proofs, cases, paths)
         )
     exercised = {"paths": run, "cases": len(proved) + len(refuted)}
     statistics = dict(_statistics(refuted or proved, run))
@@ -161,11 +161,14 @@ def _certificate(proved: Sequence[CaseProof], proofs: Sequence[CaseProof], left:
     )
 
 
-def _why_not(proofs: Sequence[CaseProof], cases: Sequence[Case]) -> str:
+def _why_not(proofs: Sequence[CaseProof], cases: Sequence[Case], paths: int) -> str:
     """Why nothing is proved, in one sentence."""
     reasons = [one.reason for one in proofs if one.reason]
     if reasons:
         return f"its random numbers can't be decided: {reasons[0]}; its laws are sampled instead"
+    if not paths:
+        fewest = FEWEST_PATHS * ROWS_A_PATH
+        return f"a proof needs a budget of {fewest:,} rows (--budget); its laws are sampled instead"
     if not cases:
         return "it refuses the rows of all small situations; its laws are sampled instead"
     return "no small situation could be finished within the budget; its laws are sampled instead"

@@ -15,16 +15,16 @@ from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.trial import KindResult, Trial
 
 MOST_OUTCOMES, MOST_IMPOSSIBLE = 12, 5
-"""Outcomes of a law that are shown, and those of them that can't happen: they would fill the picture alone."""
+"""Outcomes of a law that are shown, and how many of them may be ones that can't happen."""
 
 CONFIDENCE = 0.999
 """Of the interval of each measured probability."""
 
 ShownLaw = dict[str, Any]
-"""``what`` and ``where``; ``counted`` samples; ``confidence``; ``outcomes``, each with ``outcome`` in words, its
-``exact`` and ``found`` probability, ``count``, and the bounds ``low`` and ``high`` of the found one; ``others``,
-all further outcomes together, whose number may be None. Of a proved law there are no counts and no bounds, but maybe
-a ``path``: what happened, in words."""
+"""``what`` and ``where``; ``counted`` samples; ``confidence``; ``outcomes``, each with ``outcome`` in words,
+its ``exact`` and ``found`` probability, ``count``, and the bounds ``low`` and ``high`` of the found one;
+``others``, all further outcomes together, whose number may be None. Of a proved law there are no counts and
+no bounds, but maybe a ``path``: what happened, in words."""
 
 _WHAT = {
     COMPLETED: "completed law",

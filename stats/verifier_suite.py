@@ -76,7 +76,8 @@ class VerifierSuite:
             asked.start(book, seed, budget, progress).run(tried)
         found |= {row.check.id: asked.limited(row) for row in book.evidence()}
         chosen = [check for check in self.checks if check.id in selected]
-        return shown_once([found.get(check.id) or asked.refusal(check, book) for check in chosen])
+        rows = [found.get(check.id) or asked.refusal(check, book) for check in chosen]
+        return shown_once([asked.held_to(row) for row in rows])
 
     def replay(
         self,
@@ -191,6 +192,12 @@ class _Asked:
             outcome = "it would be refuted" if log_e >= -math.log(self._settings.alpha) else "it stands"
             message += f"; {outcome} (log10 e = {log10_of(log_e)})"
         return Evidence(check, Verdict.NOT_SUPPORTED, message=message)
+
+    def held_to(self, row: Evidence) -> Evidence:
+        """The row; what it was asked of the law is only known with the claim."""
+        if row.statistics is None:
+            return row
+        return replace(row, statistics={**row.statistics, "claims": self._claims})
 
     def limited(self, row: Evidence) -> Evidence:
         """The row, with what was left out because the verifier refuses it."""

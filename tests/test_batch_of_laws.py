@@ -16,10 +16,10 @@ NAN, INF = float("nan"), float("inf")
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ((1, 2, 0), NAN, "draft probabilities [1, 2, 0]: nan is no probability"),
-        ((0, 1, 3), -0.25, "draft probabilities [0, 1, 3]: -0.25 is no probability"),
-        ((1, 0, 0), INF, "draft probabilities [1, 0, 0]: inf is no probability"),
-        ((1, 1, 2), 0.5, "draft probabilities [1, 1]: the law sums to 1.25 instead of 1"),
+        ((1, 2, 0), NAN, "draft probabilities, row 1, position 2, token 0: nan is no probability"),
+        ((0, 1, 3), -0.25, "draft probabilities, row 0, position 1, token 3: -0.25 is no probability"),
+        ((1, 0, 0), INF, "draft probabilities, row 1, position 0, token 0: inf is no probability"),
+        ((1, 1, 2), 0.5, "draft probabilities, row 1, position 1: the law sums to 1.25 instead of 1"),
     ],
 )
 def test_probabilities_that_are_none_are_refused(place: tuple[int, ...], value: float, message: str) -> None:
@@ -48,8 +48,14 @@ def test_a_batch_of_laws_has_these_laws() -> None:
 
 def test_a_batch_of_what_is_no_law_is_refused() -> None:
     laws = torch.full((1, 2, 2), 0.5)
-    with pytest.raises(ValueError, match=r"target law \[0, 1\]: the law sums to 0.75 instead of 1"):
+    with pytest.raises(
+        ValueError, match=r"^target law, row 0, position 1: the law sums to 0.75 instead of 1"
+    ):
         tokenlaw.batch_of_laws(torch.tensor([[0]]), laws * torch.tensor([[[1.0], [0.75]]]))
+    negative = laws.clone()
+    negative[0, 1] = torch.tensor([1.5, -0.5])
+    with pytest.raises(ValueError, match=r"^target law, row 0, position 1, token 1: -0.5 is no probability"):
+        tokenlaw.batch_of_laws(torch.tensor([[0]]), negative)
     with pytest.raises(ValueError, match="draft_logits must have the shape"):
         tokenlaw.batch_of_laws(torch.tensor([[0]]), laws, laws)
     with pytest.raises(ValueError, match=r"row 0 has num_draft_tokens 2, outside 0 \.\. 1"):

@@ -80,7 +80,7 @@ def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say what to do: audit, prove, replay, plan, faults or list (tokenlaw --help)"),
+        ([], "say what to do: audit, prove, replay, report, diagram, plan, faults or list (tokenlaw --help)"),
         (["audti"], "No such command 'audti'"),
         (["audit"], "Missing argument"),
         (["audit", "reference", "--bogus"], "No such option: --bogus"),

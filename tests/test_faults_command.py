@@ -2,6 +2,7 @@
 
 import functools
 import json
+import runpy
 import shlex
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -64,6 +65,23 @@ def test_the_matrix_as_data() -> None:
     }
     assert (first["verdict"], first["classes"], first["one_check_alone"]) == ("killed", ["C1"], False)
     assert [one["verdict"] for one in data["innocents"]] == ["silent", "alarmed", "alarmed"]
+
+
+def test_the_page_of_a_matrix(tmp_path: Path) -> None:
+    long = row("hit_stays_free", THREE, Kill("kv/release", 11, None, 900))
+    proved = row("bonus_argmax", Kill("law/proved", None, None, 700, paths=55))
+    matrix = tmp_path / "matrix.json"
+    matrix.write_text(json.dumps(to_data([*ROWS, long, proved], of=8, profile="dev", seed=3, command="")))
+    writer = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "generate_faults.py"))
+    page = writer["document"](*writer["rows_of"]([matrix]), "2026-01-02")
+    assert "Measured on 2026-01-02" in page
+    assert "| kv | 2 of 2 | 0 | 1 of 2 | 6 |" in page
+    assert "| attention | 0 of 1 | 0 | 0 of 1 | 3 |" in page
+    assert "law/tokens (12,000 samples) \\*" in page
+    assert "law/proved (55 paths) \\*" in page
+    assert "**missed**" in page
+    assert "longer than 6 here: hit_stays_free kv/release (11)" in " ".join(page.split())
+    assert "Not measured yet: copy_on_write_from_three" in page
 
 
 @dataclass(frozen=True)

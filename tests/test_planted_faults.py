@@ -1,5 +1,6 @@
 """Planted faults: described, named once, refuted by their weakest check; innocents: not refuted."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from tokenlaw.errors import BadUse
 from tokenlaw.faults import Row, audit_all
 from tokenlaw.impl.faults import (
     ATTENTION_FAULTS,
+    DECODER_FAULTS,
+    DECODER_INNOCENTS,
     INNOCENTS,
     KV_INNOCENTS,
     MANAGER_FAULTS,
@@ -19,7 +22,7 @@ from tokenlaw.impl.faults import (
     Innocent,
     targets,
 )
-from tokenlaw.impl.faults.targets import ATTENTION, FAMILIES, KV, SUSPECTS, Suspect
+from tokenlaw.impl.faults.targets import ATTENTION, FAMILIES, KV, SPECULATION, SUSPECTS, Suspect
 from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Verdict
@@ -45,7 +48,8 @@ SAMPLE = (
 
 
 def test_every_fault_and_every_innocent_has_a_name_of_its_own() -> None:
-    groups = (MANAGER_FAULTS, STORE_FAULTS, ATTENTION_FAULTS, VERIFIER_FAULTS, KV_INNOCENTS, INNOCENTS)
+    faults = (MANAGER_FAULTS, STORE_FAULTS, ATTENTION_FAULTS, VERIFIER_FAULTS, DECODER_FAULTS)
+    groups = (*faults, KV_INNOCENTS, INNOCENTS, DECODER_INNOCENTS)
     assert len(SUSPECTS) == sum(map(len, groups))
     assert len(dir(targets)) == len(SUSPECTS)
     assert {suspect.family for suspect in SUSPECTS.values()} == set(FAMILIES)
@@ -62,6 +66,12 @@ def test_faults_of_storage_and_attention_are_described(fault: Fault) -> None:
 
 def test_every_class_of_the_catalogue_is_planted() -> None:
     assert {one for fault in STORAGE.values() for one in fault.classes} == CLASSES
+
+
+def test_the_page_shows_what_became_of_each() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "faults.md").read_text()
+    measured = [one.name for one in SUSPECTS.values() if one.family in (KV, ATTENTION, SPECULATION)]
+    assert [name for name in measured if f"\n| {name} | " not in page] == []
 
 
 @pytest.mark.parametrize("innocent", KV_INNOCENTS.values(), ids=KV_INNOCENTS)
@@ -114,6 +124,15 @@ def test_the_default_audit_kills_every_fault_of_storage_and_attention() -> None:
     assert [row.suspect.name for row in rows if row.suspect.guilty and not _seen(row)] == []
     traces = [row for row in rows if row.suspect.guilty and row.suspect.family == KV]
     assert max(min(kill.operations or 0 for kill in row.kills) for row in traces) <= 6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_the_default_audit_kills_every_fault_of_verifiers() -> None:
+    """Each of the innocents is refuted with a probability of at most 1e-9; the seed is fixed."""
+    chosen = [suspect for suspect in SUSPECTS.values() if suspect.family == SPECULATION]
+    rows = audit_all(chosen, processes=2, progress=ignore)
+    assert [row.suspect.name for row in rows if not row.right] == []
 
 
 def _seen(row: Row) -> bool:

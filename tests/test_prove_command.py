@@ -154,6 +154,17 @@ def test_a_verifier_is_proved_by_its_own_suite(capsys: pytest.CaptureFixture[str
     assert (row["id"], row["verdict"], row["statistics"]["evidence"]) == ("law/proved", "refuted", "proved")
 
 
+@pytest.mark.parametrize(("options", "status"), [([], 1), (["--tolerance", "0.9"], 0)])
+def test_a_verifier_is_held_to_the_claim_and_the_tolerance_that_are_given(
+    options: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Block verification hasn't the joint law of the textbook's chain rule, but a closer one than 0.9."""
+    command = ["prove", "reference-block", "--claims", "textbook", "--max-paths", "1500"]
+    assert main([*command, *options, "--json", "r.json"]) == status
+    assert capsys.readouterr().out.endswith(f"repeat: tokenlaw {' '.join([*command, *options])}\n")
+    assert json.loads(Path("r.json").read_text())["settings"]["claims"] == "textbook"
+
+
 @pytest.mark.parametrize(
     ("target", "spec", "message"),
     [
@@ -177,6 +188,8 @@ def test_bad_use_says_what_is_wrong(target: str, spec: str | None, message: str)
         (["programs.py::right", "--max-paths", "0"], "Invalid value for '--max-paths'"),
         (["programs.py::right", "--seconds", "-1"], "Invalid value for '--seconds'"),
         (["programs.py::right", "--tolerance", "-1e-9"], "Invalid value for '--tolerance'"),
+        (["programs.py::right", "--claims", "some"], "Invalid value for '--claims'"),
+        (["programs.py::right", "--claims", "exact"], "right is a program; --claims is what a verifier is"),
         (["programs.py::right", "--timeout", "0.09"], "Invalid value for '--timeout'"),
         (["programs.py::right", "--timeout", "86401"], "Invalid value for '--timeout'"),
         (["programs.py::right", "--json", "."], "--json .: is a folder"),

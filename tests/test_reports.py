@@ -53,6 +53,7 @@ def test_the_json_envelope(report: Report, tmp_path: Path) -> None:
             "capabilities": {BLOCK_MANAGER: ["fork"]},
         },
         "verdict": "refuted",
+        "strongest_claim": None,
         "seed": 5,
         "profile": "dev",
         "versions": {"python": "3.11"},
@@ -65,6 +66,7 @@ def test_the_json_envelope(report: Report, tmp_path: Path) -> None:
             "tolerance": 0.0,
             "continued": [],
         },
+        "controls": {},
         "ledger": [],
     }
     assert checks[0] == {

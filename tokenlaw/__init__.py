@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tokenlaw.api import (
         check_block_manager,
+        check_decoder,
         check_kv_store,
         check_paged_attention,
         check_verifier,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from tokenlaw.runner import audit
     from tokenlaw.spec.batch_checks import batch_of_laws
     from tokenlaw.spec.contracts import BlockCopy, CacheConfig, Implementation, OutOfBlocks
+    from tokenlaw.spec.decoder_contract import DecoderConfig
     from tokenlaw.spec.deviations import KnownDeviation
     from tokenlaw.spec.suites import Settings
     from tokenlaw.spec.verdicts import Verdict
@@ -44,6 +46,7 @@ __all__ = [
     "BadUse",
     "BlockCopy",
     "CacheConfig",
+    "DecoderConfig",
     "Implementation",
     "Inconclusive",
     "KnownDeviation",
@@ -55,6 +58,7 @@ __all__ = [
     "audit",
     "batch_of_laws",
     "check_block_manager",
+    "check_decoder",
     "check_kv_store",
     "check_paged_attention",
     "check_verifier",
@@ -64,6 +68,7 @@ __all__ = [
 _HOMES = {
     "api": (
         "check_block_manager",
+        "check_decoder",
         "check_kv_store",
         "check_paged_attention",
         "check_verifier",
@@ -75,6 +80,7 @@ _HOMES = {
     "runner": ("audit",),
     "spec.batch_checks": ("batch_of_laws",),
     "spec.contracts": ("BlockCopy", "CacheConfig", "Implementation", "OutOfBlocks"),
+    "spec.decoder_contract": ("DecoderConfig",),
     "spec.deviations": ("KnownDeviation",),
     "spec.suites": ("Settings",),
     "spec.verdicts": ("Verdict",),

@@ -13,7 +13,8 @@ from tokenlaw.earlier import Earlier, earlier_of, read_earlier
 from tokenlaw.errors import BadUse
 from tokenlaw.in_process import check_here
 from tokenlaw.report import Report
-from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER
+from tokenlaw.spec.contracts import BLOCK_MANAGER, DECODER, KV_STORE, PAGED_ATTENTION, VERIFIER, ContractError
+from tokenlaw.spec.decoders import decoder_factory
 from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.verifiers import verifier_factory
 
@@ -25,6 +26,7 @@ def check_block_manager(
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
+    controls: bool = True,
     raises: bool = True,
 ) -> Report:
     """Audit a block manager (`tokenlaw.spec.contracts.BlockManager`) in this process.
@@ -36,6 +38,8 @@ def check_block_manager(
     profile : ``dev``, ``ci`` or ``deep``: how much is tried.
     seed : the same seed repeats the run.
     only : glob over check ids.
+    controls : whether our reference, which must hold, and the factory's objects in a broken wrapper, which
+        must be refuted, are asked as well; where one of them fails, the audit is void.
     raises : if false, the report is returned whatever it says.
 
     Raises
@@ -43,7 +47,7 @@ def check_block_manager(
     Refuted
         A check was refuted.
     Inconclusive
-        No check was refuted, but one is unknown (a crash) or was not exercised.
+        No check was refuted, but one is unknown (a crash) or was not exercised, or a control failed.
     BadUse
         The factory returns the wrong thing, or there is no such profile, capability or check.
     """
@@ -55,6 +59,7 @@ def check_block_manager(
         profile=profile,
         seed=seed,
         only=only,
+        controls=controls,
         raises=raises,
     )
 
@@ -67,6 +72,7 @@ def check_kv_store(
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
+    controls: bool = True,
     raises: bool = True,
 ) -> Report:
     """Audit a KV store (`tokenlaw.spec.contracts.KVStore`) on a torch device; as `check_block_manager`."""
@@ -79,6 +85,7 @@ def check_kv_store(
         profile=profile,
         seed=seed,
         only=only,
+        controls=controls,
         raises=raises,
     )
 
@@ -91,6 +98,7 @@ def check_paged_attention(
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
+    controls: bool = True,
     raises: bool = True,
 ) -> Report:
     """Audit paged attention (`tokenlaw.spec.contracts.PagedAttention`); as `check_block_manager`.
@@ -106,6 +114,7 @@ def check_paged_attention(
         profile=profile,
         seed=seed,
         only=only,
+        controls=controls,
         raises=raises,
     )
 
@@ -123,6 +132,7 @@ def check_verifier(
     seed: int = 0,
     only: str = "*",
     continued: Report | Path | str | None = None,
+    controls: bool = True,
     raises: bool = True,
 ) -> Report:
     """Test the laws of one step of speculative decoding in this process.
@@ -142,7 +152,7 @@ def check_verifier(
     budget : rows that the verifier is given at most; the profile's number if None.
     tolerance : total variation up to which a law may differ, for arithmetic that is part of the law.
     device : torch device that all tensors are on.
-    profile, seed, only, raises : as `check_block_manager`.
+    profile, seed, only, controls, raises : as `check_block_manager`.
     continued : an earlier report of this verifier, or its JSON file: its evidence counts along.
 
     Raises
@@ -176,6 +186,69 @@ def check_verifier(
         profile=profile,
         seed=seed,
         only=only,
+        controls=controls,
+        raises=raises,
+    )
+
+
+def check_decoder(
+    decoder: Any,
+    *,
+    capabilities: Iterable[str] | None = None,
+    alpha: float = 1e-9,
+    budget: int | None = None,
+    tolerance: float = 0.0,
+    profile: str = "dev",
+    seed: int = 0,
+    only: str = "*",
+    continued: Report | Path | str | None = None,
+    controls: bool = True,
+    raises: bool = True,
+) -> Report:
+    """Audit a whole decoding loop (`tokenlaw.spec.decoder_contract.Decoder`) in this process.
+
+    Sessions of requests whose every token is certain are compared with target-only decoding; the laws of
+    small situations are proved, or sampled where they can't be.
+
+    Parameters
+    ----------
+    decoder : a factory of decoders, which gets a `DecoderConfig` with the models; what it returns has a
+        method ``decode(request, *, seed)``, or is such a function. A decoder itself will do if it tells the
+        law of its own target (``target_law``).
+    capabilities : optional capabilities that are claimed; found by members if None. What a request may ask
+        for (``sampling``, ``penalties``, ``stop``, ``grammar``, ``samples``) can only be declared.
+    alpha : probability that the whole run refutes an exact decoder.
+    budget : samples of laws that can't be proved, at most; the profile's number if None.
+    tolerance : total variation up to which a law may differ, for arithmetic that is part of the law.
+    profile, seed, only, controls, raises : as `check_block_manager`.
+    continued : an earlier report of this decoder, or its JSON file: its evidence counts along.
+
+    Raises
+    ------
+    Refuted, Inconclusive, BadUse
+        As `check_block_manager`; bad use is also an earlier report that can't be continued.
+    """
+    __tracebackhide__ = True
+    try:
+        factory = decoder_factory(decoder) or decoder
+    except ContractError as error:
+        raise BadUse(str(error)) from error
+    if not callable(factory):
+        kind = type(decoder).__name__
+        raise BadUse(
+            f"a {kind} is no factory of decoders: give a function or a class, DecoderConfig -> decoder"
+        )
+    return check_here(
+        DECODER,
+        factory,
+        offered=decoder,
+        capabilities=capabilities,
+        settings=Settings(alpha=alpha, budget=budget, tolerance=tolerance),
+        earlier=None if continued is None else _earlier(continued),
+        profile=profile,
+        seed=seed,
+        only=only,
+        controls=controls,
         raises=raises,
     )
 

@@ -18,6 +18,7 @@ import torch
 
 from tokenlaw.errors import BadUse, LacksContract
 from tokenlaw.protocol import (
+    Controlled,
     Described,
     Event,
     Fault,
@@ -33,6 +34,9 @@ from tokenlaw.protocol import (
 from tokenlaw.prove_session import opened
 from tokenlaw.text import encodable
 from tokenlaw.watch import Watch
+
+CONTROLS_PART = 0.5
+"""Seconds that the controls may take, as a part of those of the checks."""
 
 _PROGRESS_SECONDS = 0.1
 
@@ -100,7 +104,8 @@ def serve(request: Request, emit: Callable[[Event], Any], stopped: Callable[[], 
     torch.set_num_threads(1)
     request, session = opened(request, stopped)
     emit(Described(session.name, session.version, session.contracts, session.to_run))
-    emit(Planned(session.contract, session.capabilities, session.checks, session.seconds))
+    allowed = session.seconds * (1 + CONTROLS_PART) if request.controls else session.seconds
+    emit(Planned(session.contract, session.capabilities, session.checks, allowed))
     watch.allow(session.seconds, request.limits.quiet)
     if request.load_only:
         emit(Finished())
@@ -108,8 +113,13 @@ def serve(request: Request, emit: Callable[[Event], Any], stopped: Callable[[], 
     progress, started = _throttled(emit, watch.alive), time.process_time()
     for evidence in session.run(progress, watch.before_run, lambda found: emit(Kept(found))):
         emit(Reported(evidence))
+    spent = time.process_time() - started
+    if request.controls:
+        watch.allow(session.seconds * CONTROLS_PART, request.limits.quiet)
+        for control in session.controls(progress, watch.before_run):
+            emit(Controlled(control))
     watch.stop()
-    emit(Finished(time.process_time() - started))
+    emit(Finished(spent))
 
 
 def _throttled(emit: Callable[[Event], Any], alive: Callable[[], None]) -> Callable[[str, int, int], None]:

@@ -1,6 +1,6 @@
 """The command line.
 
-Exit statuses: 0 holds, 1 refuted, 2 unknown or not exercised, 3 bad use, 4 fault of tokenlaw itself.
+Exit statuses: 0 holds, 1 refuted, 2 void, unknown or not exercised, 3 bad use, 4 fault of tokenlaw itself.
 Starts quickly: nothing heavy is imported before a command needs it.
 """
 
@@ -19,11 +19,14 @@ from typing import Annotated, NoReturn
 import typer
 
 from tokenlaw import __version__
+from tokenlaw.cli_diagram import diagram
 from tokenlaw.cli_faults import faults
 from tokenlaw.cli_prove import prove
+from tokenlaw.cli_report import report
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
 from tokenlaw.options import ClaimName, Device, ProfileName, Target, report_file
+from tokenlaw.report_files import Html, Json, ReportFiles
 from tokenlaw.text import one_line, without_middle
 
 BAD_USE, TOOL_FAULT, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
@@ -48,7 +51,7 @@ def _root(
         print(f"tokenlaw {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        commands = "audit, prove, replay, plan, faults or list"
+        commands = "audit, prove, replay, report, diagram, plan, faults or list"
         raise typer.BadParameter(f"say what to do: {commands} (tokenlaw --help)")
 
 
@@ -56,8 +59,9 @@ def _root(
 def audit(
     context: typer.Context,
     target: Target,
-    json: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file, or -.")] = None,
+    json: Json = None,
     junit: Annotated[Path | None, typer.Option(help="Write it as JUnit XML to this file, or -.")] = None,
+    html: Html = None,
     seed: Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)] = 0,
     profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
     only: Annotated[str, typer.Option(metavar="GLOB", help="Only checks whose id matches.")] = "*",
@@ -72,24 +76,19 @@ def audit(
         Path | None,
         typer.Option("--continue", metavar="REPORT.json", help="Go on from the laws of this report."),
     ] = None,
+    controls: Annotated[
+        bool, typer.Option(help="Ask the reference, and the target in a broken wrapper, as well.")
+    ] = True,
 ) -> int:
     """Audit TARGET: every check of every contract that it fulfils."""
     from tokenlaw import counterexamples as saving
     from tokenlaw import terminal
     from tokenlaw.earlier import read_earlier
-    from tokenlaw.junit import to_xml
     from tokenlaw.runner import audit as run_audit
     from tokenlaw.spec.suites import Settings
-    from tokenlaw.writing import formatted, write_to
 
-    json, junit = report_file(context, json), report_file(context, junit, "--junit")
-    if json is not None and junit is not None and json.resolve() == junit.resolve():
-        raise BadUse(f"--json and --junit both name {json}; name two files")
-    for option, path in (("--json", json), ("--junit", junit)):
-        if path is not None and counterexamples.resolve().is_relative_to(path.resolve()):
-            raise BadUse(
-                f"{option} {path}: a folder of that name is needed for --counterexamples; name another file"
-            )
+    files = ReportFiles.named(context, json=json, junit=junit, html=html)
+    files.leave_room_for(counterexamples, "--counterexamples")
     saving.require_folder(counterexamples)
     claim = None if claims is None else str(claims)
     settings = Settings(device=device, claims=claim, alpha=alpha, budget=budget, tolerance=tolerance)
@@ -104,18 +103,12 @@ def audit(
             contracts=contract or None,
             settings=settings,
             earlier=earlier,
+            controls=controls,
             progress=progress,
             resolved=lambda: print(heading, flush=True),
         )
     saved = saving.save(report, counterexamples)
-    unwritten = []
-    contents = {"--json": formatted(report.to_data()), "--junit": to_xml(report)}
-    for option, path in (("--json", json), ("--junit", junit)):
-        try:
-            if path is not None:
-                write_to(path, option, contents[option])
-        except BadUse as error:  # which must not hide the verdict
-            unwritten.append(str(error))
+    unwritten = files.write(report)
     terminal.show(report, saved)
     if unwritten:
         raise BadUse("; ".join(unwritten))
@@ -124,12 +117,17 @@ def audit(
 
 app.command()(prove)
 app.command()(faults)
+app.command()(report)
+app.command()(diagram)
 
 
 @app.command()
 def replay(
+    context: typer.Context,
     trace: Annotated[Path, typer.Argument(help="A saved counterexample.")],
     target: Annotated[str, typer.Option(help="Name of an installed adapter, or module:attribute.")],
+    json: Json = None,
+    html: Html = None,
     device: Device = "cpu",
 ) -> int:
     """Run one saved counterexample on a target."""
@@ -138,8 +136,12 @@ def replay(
     from tokenlaw.runner import replay as run_replay
     from tokenlaw.spec.suites import Settings
 
+    files = ReportFiles.named(context, json=json, html=html)
     report = run_replay(load(trace), target, source=str(trace), settings=Settings(device=device))
+    unwritten = files.write(report)
     terminal.show(report, {})
+    if unwritten:
+        raise BadUse("; ".join(unwritten))
     return report.status
 
 

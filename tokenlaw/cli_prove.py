@@ -2,14 +2,15 @@
 
 # ruff: noqa: PLC0415 - the command line starts quickly
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tokenlaw import __version__
-from tokenlaw.options import ClaimName, report_file
+from tokenlaw.errors import BadUse
+from tokenlaw.options import ClaimName
 from tokenlaw.prove_command import MAX_PATHS, SECONDS
+from tokenlaw.report_files import Html, Json, ReportFiles
 from tokenlaw.text import one_line
 
 _TARGET = (
@@ -38,7 +39,8 @@ def prove(
     timeout: Annotated[
         float, typer.Option(help="Seconds that one path may take.", min=0.1, max=86_400)
     ] = SECONDS,
-    json: Annotated[Path | None, typer.Option(help="Write the report as JSON to this file, or -.")] = None,
+    json: Json = None,
+    html: Html = None,
 ) -> int:
     """Prove, by running every path of its random numbers, that TARGET has the law of a spec.
 
@@ -46,9 +48,8 @@ def prove(
     """
     from tokenlaw import terminal
     from tokenlaw.prove_runner import law_alone, prove_target
-    from tokenlaw.writing import formatted, write_to
 
-    json = report_file(context, json)
+    files = ReportFiles.named(context, json=json, html=html)
     against = "" if spec is None else f" against {one_line(spec)}"
     heading = f"tokenlaw {__version__}: proving {one_line(target)}{against}"
     with terminal.progress(share=True) as progress:
@@ -63,7 +64,8 @@ def prove(
             progress=progress,
             resolved=lambda: print(heading, flush=True),
         )
+    unwritten = files.write(report)
     terminal.show_proof(report)
-    if json is not None:
-        write_to(json, "--json", formatted(report.to_data()))
+    if unwritten:
+        raise BadUse("; ".join(unwritten))
     return 0 if law_alone(report) else report.status

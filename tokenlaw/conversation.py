@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 
 from tokenlaw.accidents import undecided
+from tokenlaw.controls import Control, broken_off
 from tokenlaw.counterexamples import in_words
 from tokenlaw.errors import BadUse, LacksContract, ToolFault
 from tokenlaw.interrupting import first_interrupt
 from tokenlaw.process import Child
 from tokenlaw.protocol import (
+    Controlled,
     Described,
     Event,
     Fault,
@@ -44,7 +46,7 @@ class Conversation:
 
     Attributes
     ----------
-    described, planned, evidence : what it said.
+    described, planned, evidence, controls : what it said.
     processor_seconds : what its checks took; None if it didn't come to their end.
     """
 
@@ -53,6 +55,7 @@ class Conversation:
         self.described: Described | None = None
         self.planned: Planned | None = None
         self.evidence: list[Evidence] = []
+        self.controls: list[Control] = []
         self.processor_seconds: float | None = None
         self._kept: dict[str, Evidence] = {}
         self._started = self._finished = False
@@ -69,7 +72,7 @@ class Conversation:
                     if self._finished:
                         break
             if not self._finished:
-                self._give_up(child, Path(scratch))
+                self._give_up(child, Path(scratch), controlled=request.controls)
         return self
 
     def _stop(self, child: Child) -> bool:
@@ -95,6 +98,8 @@ class Conversation:
                 self._kept[evidence.check.id] = evidence
             case Reported(evidence):
                 self.evidence.append(evidence)
+            case Controlled(control):
+                self.controls.append(control)
             case Fault(kind, message):
                 raise {"bad use": BadUse, "lacks contract": LacksContract, "tool": ToolFault}[kind](message)
             case Finished(seconds):
@@ -104,7 +109,7 @@ class Conversation:
                 self._started = True
         return None
 
-    def _give_up(self, child: Child, scratch: Path) -> None:
+    def _give_up(self, child: Child, scratch: Path, *, controlled: bool) -> None:
         if not self._started:
             raise ToolFault(f"the child process ended before it began\n{child.obituary(scratch)}")
         message, running = child.obituary(scratch), child.running(scratch)
@@ -114,6 +119,8 @@ class Conversation:
         checks = self.planned.checks if self.planned else (_loads(self._contract),)
         untold = [check for check in checks if check.id not in told]
         capabilities = self.planned.capabilities if self.planned else ()
+        if controlled and not untold:
+            self.controls += broken_off(self._contract, self.controls, message)
         self.evidence += undecided(untold, message, running, kept=self._kept, capabilities=capabilities)
 
 

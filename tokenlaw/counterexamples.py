@@ -17,7 +17,13 @@ from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.writing import formatted, write_whole
 
 FOLDER = Path(".tokenlaw/counterexamples")
-SCHEMAS = ("tokenlaw.trace/", "tokenlaw.attention/", "tokenlaw.law/")
+SCHEMAS = (
+    "tokenlaw.trace/",
+    "tokenlaw.attention/",
+    "tokenlaw.law/",
+    "tokenlaw.session/",
+    "tokenlaw.decoder-law/",
+)
 """What the schema of a counterexample starts with; its version follows."""
 
 
@@ -111,8 +117,13 @@ def load(path: Path) -> dict[str, Any]:
 def in_words(data: Mapping[str, Any]) -> str:
     """What a counterexample does, for people. Imports torch, but for laws."""
     schema = str(data.get("schema"))
-    if schema.startswith("tokenlaw.law/"):
-        left_out = ("schema", "contract", "asked")
+    if schema.startswith("tokenlaw.session/"):
+        from tokenlaw.properties import decoder_words
+        from tokenlaw.spec.sessions import session_of
+
+        return decoder_words.tell(session_of(data))
+    if schema.startswith(("tokenlaw.law/", "tokenlaw.decoder-law/")):
+        left_out = ("schema", "contract", "asked", "session")
         words = [f"{name} {value}" for name, value in data.items() if name not in left_out and value != ""]
         return f"part of a run: {', '.join(words)}"
     if schema.startswith("tokenlaw.attention/"):

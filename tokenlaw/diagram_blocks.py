@@ -43,13 +43,14 @@ def state(block: BlockState) -> str:
     return CACHED if block.cached else FREE
 
 
-def wrong_slots(frame: Frame) -> set[tuple[int, int]]:
+def wrong_slots(frame: Frame) -> set[tuple[int | None, int]]:
     """BlockState and offset of what some sequence should read back otherwise."""
     size = frame.block_size
     return {
         (sequence.table[position // size], position % size)
         for sequence in frame.sequences
         for position in sequence.wrong
+        if 0 <= position // size < len(sequence.table)
     }
 
 

@@ -63,7 +63,7 @@ def draw_panel(frame: Frame, number: int, *, columns: int = 6) -> Drawing:
         drawing.shapes += blocks.draw_block(block, frame, *places[block.block])
     drawing.shapes += _copies(frame, places)
     y += len(below) * sequences.HEIGHT + 12
-    for text, colour in _said(frame, len(frame.blocks) - len(shown)):
+    for text, colour in said(frame, len(frame.blocks) - len(shown)):
         y = _write(drawing, text, y, colour=colour)
     drawing.height = y
     return drawing
@@ -130,7 +130,7 @@ def _copies(frame: Frame, places: Mapping[int, Place]) -> Iterator[Shape]:
         yield Label((start + end) / 2, low, "copy", COPIED, 12, "middle", bold=True)
 
 
-def _said(frame: Frame, hidden: int) -> Iterator[tuple[str, str]]:
+def said(frame: Frame, hidden: int = 0) -> Iterator[tuple[str, str]]:
     """What stands below a picture, with its colours."""
     pool = f"{frame.free} of {len(frame.blocks)} blocks can be taken"
     yield (f"{pool}; {hidden} that are free aren't drawn" if hidden else pool), FAINT

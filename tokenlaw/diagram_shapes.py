@@ -16,7 +16,7 @@ SEQUENCES = ("sequence0", "sequence1", "sequence2", "sequence3", "sequence4")
 
 LIGHT = {
     INK: "#1b1f24",
-    FAINT: "#5c6570",
+    FAINT: "#535c67",
     PAPER: "#ffffff",
     HELD: "#f3f5f7",
     SHARED: "#dcecf8",
@@ -43,7 +43,7 @@ DARK = {
     FREE: "#14181d",
     WRONG: "#ff8a4c",
     COPIED: "#f092c8",
-    WRITTEN: "#124a38",
+    WRITTEN: "#0f3f30",
     "wrong-fill": "#5a2408",
     "edge": "#6d7883",
     "sequence0": "#6db9ea",
@@ -61,7 +61,7 @@ def colour_of(sequence: int) -> str:
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle: role of its filling (empty: none), of its edge, width of the edge (0: none), dashes, rounding."""
+    """A rectangle; ``fill`` and ``edge`` are roles, no filling if empty, no edge if ``line`` is 0."""
 
     x: float
     y: float

@@ -12,8 +12,8 @@ import msgspec
 
 from tokenlaw.errors import BadUse
 from tokenlaw.properties import strict_json
-from tokenlaw.spec.frames import Frame
 from tokenlaw.report import SCHEMA
+from tokenlaw.spec.frames import Frame
 
 
 class Outcome(msgspec.Struct, frozen=True):

@@ -7,7 +7,9 @@ from tokenlaw.html_data import Outcome, ShownLaw
 
 @dataclass(frozen=True)
 class Bar:
-    """One outcome: lengths in percent of the longest bar of the figure, and numbers in words.
+    """One outcome: lengths in percent of the width of the figure, and numbers in words.
+
+    An interval whose upper end is at 100 runs out of the picture, or may do so.
 
     ``verdict`` says what the picture shows, for who can't see it, and beside its colour: ``impossible``,
     ``too often``, ``too rare`` or nothing.
@@ -55,13 +57,13 @@ def _caption(law: ShownLaw, *, proved: bool) -> str:
     where = f"{law.where[:1].upper()}{law.where[1:]}. " if law.where else ""
     if proved:
         return (
-            f"{where}Both laws are exact: every path of the random numbers was run. First what adds most to the "
-            "total variation."
+            f"{where}Both laws are exact: every path of the random numbers was run. First what adds most to "
+            "the total variation."
         )
     interval = f"; lines are {law.confidence:.1%} intervals (exact binomial)" if law.confidence else ""
     return (
-        f"{where}{law.counted:,} samples{interval}. What speaks most against the law, first what adds most to "
-        "the total variation."
+        f"{where}{law.counted:,} samples{interval}. What speaks most against the law, first what adds most "
+        "to the total variation."
     )
 
 

@@ -1,7 +1,7 @@
 """A report as one HTML page that needs nothing else: no network, no other file.
 
-Whatever a target wrote is escaped, and the page forbids every script but its own (a policy with its hash), so that a
-report about a hostile target can be opened without a thought.
+Whatever a target wrote is escaped, and the page forbids every script but its own (a policy with its hash), so
+that a report about a hostile target can be opened without a thought.
 """
 
 import base64
@@ -16,7 +16,7 @@ from markupsafe import Markup
 from tokenlaw.diagram_legend import legend
 from tokenlaw.diagram_svg import STYLE
 from tokenlaw.html_view import MARKS, page_of
-from tokenlaw.text import encodable
+from tokenlaw.text import encodable, printable
 
 _FOLDER = "templates"
 
@@ -31,7 +31,10 @@ def to_html(data: Mapping[str, Any]) -> bytes:
     """
     script = _part("report.js")
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("tokenlaw", _FOLDER), autoescape=True, undefined=jinja2.StrictUndefined
+        loader=jinja2.PackageLoader("tokenlaw", _FOLDER),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        finalize=_visible,
     )
     page = environment.get_template("report.html").render(
         page=page_of(data),
@@ -42,6 +45,11 @@ def to_html(data: Mapping[str, Any]) -> bytes:
         script_hash=_hash(script),
     )
     return encodable(page).encode() + b"\n"
+
+
+def _visible(value: Any) -> Any:
+    """Text without characters that nobody sees, some of which turn text around; marked-up text as it is."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _part(name: str) -> str:

@@ -20,6 +20,7 @@ from tokenlaw.writing import formatted
 
 MARKS = {
     Verdict.REFUTED: "\u2717",
+    Verdict.VOID: "\u2298",
     Verdict.UNKNOWN: "?",
     Verdict.NOT_EXERCISED: "\u25cb",
     Verdict.HOLDS: "\u2713",
@@ -33,6 +34,9 @@ _COLUMNS = 3
 """Blocks side by side: what a telephone can show."""
 
 _MOST_FRAMES = 60
+
+_PLAIN = 4
+"""Numbers between this many powers of ten and as many negative ones are written out."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class CheckView:
 
 @dataclass(frozen=True)
 class LedgerView:
-    """A test of a law: what it was allotted, what it showed, and how much of what refutes that is, in percent."""
+    """A test of a law: what it was allotted, what it showed, and how many percent that is of what refutes."""
 
     check: str
     kind: str
@@ -107,7 +111,7 @@ def page_of(data: Mapping[str, Any]) -> Page:
         report.verdict,
         "" if report.profile == PROOF else f"profile {report.profile}, seed {report.seed}",
         tuple((word, words.count(word)) for word in dict.fromkeys([*MARKS, KNOWN]) if word in words),
-        tuple(view for view in checks if view.verdict not in passing),
+        tuple(view for view in checks if view.verdict not in passing or view.panels),
         checks,
         tuple(map(_entry, report.ledger)),
         _number(report.settings.get("alpha")),
@@ -122,10 +126,12 @@ def _check(row: Row, report: Stored) -> CheckView:
     statistics = row.statistics
     laws = () if statistics is None else tuple(map(figure, statistics.laws()))
     panels = tuple(
-        Panel(to_svg(draw_panel(frame, number, columns=_COLUMNS), alone=False), bool(frame.broken or frame.crash))
+        Panel(
+            to_svg(draw_panel(frame, number, columns=_COLUMNS), alone=False),
+            bool(frame.broken or frame.crash),
+        )
         for number, frame in enumerate(row.frames[:_MOST_FRAMES], start=1)
     )
-    shown = row.verdict not in (Verdict.HOLDS, Verdict.NOT_SUPPORTED)
     file = f"{file_name(row.id)}.json" if row.counterexample is not None else ""
     return CheckView(
         row,
@@ -135,7 +141,7 @@ def _check(row: Row, report: Stored) -> CheckView:
         _tried(row),
         printable(row.message).rstrip(),
         laws,
-        panels if shown else (),
+        panels,
         _download(row.counterexample) if file else "",
         file,
         replay_command(file, _address(report)) if file else "",
@@ -173,7 +179,7 @@ def _address(report: Stored) -> str:
 
 
 def _entry(entry: Entry) -> LedgerView:
-    """Gates by their e-value, which has to reach 1 / alpha; others by a p-value, which must not fall to alpha."""
+    """Gates by their e-value, which refutes from 1 / alpha on; others by a p-value, from alpha down."""
     gate = entry.kind == "gate"
     needed = -math.log10(entry.alpha)
     shown = None if entry.observed is None else entry.observed / math.log(10) * (1 if gate else -1)
@@ -188,12 +194,14 @@ def _entry(entry: Entry) -> LedgerView:
 def _told(log10: float, *, gate: bool) -> str:
     """The e-value, or the p-value, in a form that people can read.
 
-    >>> _told(3.0, gate=True), _told(0.301, gate=False), _told(1e5, gate=False), _told(1e5, gate=True)
-    ('e = 10^3.0', 'p = 0.5', 'p = 0', 'e = \u221e')
+    >>> _told(9.03, gate=True), _told(0.301, gate=True), _told(0.301, gate=False), _told(1e5, gate=False)
+    ('e = 10^9.0', 'e = 2', 'p = 0.5', 'p = 0')
     """
     if log10 > 1e4:
         return "e = \u221e" if gate else "p = 0"
-    return f"e = 10^{log10:.1f}" if gate else f"p = {10.0**-log10:.2g}"
+    if gate:
+        return f"e = {10.0**log10:.2g}" if abs(log10) < _PLAIN else f"e = 10^{log10:.1f}"
+    return f"p = {10.0**-log10:.2g}"
 
 
 def _number(value: object) -> str:
@@ -201,7 +209,7 @@ def _number(value: object) -> str:
 
 
 def _coverage(report: Stored) -> tuple[tuple[str, tuple[tuple[str, int, float], ...]], ...]:
-    """For each contract how often what its checks are about has happened, with a bar on a logarithmic scale."""
+    """For each contract how often what its checks are about has happened, with a logarithmic bar."""
     counts: dict[str, dict[str, int]] = {}
     for row in report.checks:
         for event, count in row.exercised.items():
@@ -223,7 +231,9 @@ def _coverage(report: Stored) -> tuple[tuple[str, tuple[tuple[str, int, float], 
 
 def _facts(report: Stored) -> tuple[tuple[str, str], ...]:
     """About the run: versions, settings, capabilities."""
-    chosen = {name: value for name, value in report.settings.items() if value not in (None, [], "")}
+    # A proof knows nothing of alpha and budgets.
+    settings = {} if report.profile == PROOF else report.settings
+    chosen = {name: value for name, value in settings.items() if value not in (None, [], "")}
     offered = [
         (f"capabilities of {contract}", ", ".join(found) or "none")
         for contract, found in report.target.capabilities.items()

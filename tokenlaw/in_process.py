@@ -1,11 +1,14 @@
 """Runs one suite on an object of this process, and raises what it found."""
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from tokenlaw.checks import load_suites, matching, require_match
+from tokenlaw.controlling import Audited, control
+from tokenlaw.controls import failures
 from tokenlaw.conversation import ignore
 from tokenlaw.counterexamples import FOLDER, save, told
 from tokenlaw.earlier import Earlier, require_continuable
@@ -54,6 +57,7 @@ def check_here(
     profile: str,
     seed: int,
     only: str,
+    controls: bool,
     raises: bool,
 ) -> Report:
     """Run one suite; ``offered`` is what the caller gave, where that isn't the factory."""
@@ -67,6 +71,7 @@ def check_here(
     suite = load_suites()[contract]
     require_match({contract: suite}, only)
     _, found = build_once(implementation, contract)
+    started = time.monotonic()
     try:
         evidence = suite.run(
             implementation,
@@ -78,14 +83,34 @@ def check_here(
         )
     except ContractError as error:
         raise BadUse(str(error)) from error
+    asked = Audited(
+        suite=suite,
+        implementation=implementation,
+        capabilities=found,
+        profile=profile_named(profile),
+        seed=seed,
+        settings=chosen,
+        evidence=evidence,
+        seconds=time.monotonic() - started,
+    )
+    told = tuple(control(asked, ignore)) if controls else ()
     claimed = {} if capabilities is None else {"capabilities": sorted(declared[contract])}
     words = claimed | _changed(settings) | {"profile": profile, "seed": seed, "only": only}
+    words |= {} if controls else {"controls": False}
     options = ", ".join(f"{option}={value!r}" for option, value in words.items())
     command = f"tokenlaw.check_{contract.replace('-', '_')}({name}, {options})"
     typed = _address(offered) if capabilities is None else ""
     target = Target(name, implementation.version, (contract,), {contract: tuple(sorted(found))}, typed)
     report = Report(
-        target, tuple(evidence), profile, seed, versions(), command, settings=settings, continued=seeds
+        target,
+        tuple(evidence),
+        profile,
+        seed,
+        versions(),
+        command,
+        settings=settings,
+        continued=seeds,
+        controls=told,
     )
     if raises:
         raise_unless_holds(report)
@@ -122,12 +147,13 @@ def raise_unless_holds(report: Report, folder: Path = FOLDER) -> None:
     if report.verdict is Verdict.HOLDS:
         return
     saved = save(report, folder)
-    parts = [report.summary()]
+    parts = [line for line in (report.summary(), report.standing()) if line]
     for row in report.with_verdict(*FAILED):
         parts.append(f"\n{row.verdict}: {row.check.id}\n{row.message.rstrip()}")
         # A factory that only this process knows has no name that a replay could be given.
         lines = told(saved.get(row.check.id), report.target.typed, report.settings)
         parts += lines if report.target.typed else lines[:1]
+    parts += [f"\n{line}" for line in failures(report.controls)]
     parts.append(f"\nrepeat: {report.command}")
     error = Refuted if report.verdict is Verdict.REFUTED else Inconclusive
     raise error("\n".join(parts), report)

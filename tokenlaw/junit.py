@@ -1,8 +1,9 @@
-"""A report as JUnit XML: one test case a check."""
+"""A report as JUnit XML: one test case a check, and one a control."""
 
 import re
 from xml.etree import ElementTree
 
+from tokenlaw.controls import Control
 from tokenlaw.report import Report
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.text import one_line, printable
@@ -19,7 +20,7 @@ _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 def to_xml(report: Report) -> bytes:
     """The report as a JUnit document in UTF-8."""
-    cases = [_case(row) for row in report.evidence]
+    cases = [*map(_case, report.evidence), *map(_control, report.controls)]
     counts = {name: str(sum(case.find(tag) is not None for case in cases)) for name, tag in _COUNTED.items()}
     totals = {"tests": str(len(cases)), **counts, "time": f"{report.seconds:.3f}"}
     name = _xml(f"tokenlaw {report.target.name}")
@@ -55,6 +56,19 @@ def _case(row: Evidence) -> ElementTree.Element:
         outcome.set("message", _xml(one_line(f"{row.verdict}: {first}")))
         outcome.set("type", str(row.check.severity))
         outcome.text = _xml(row.message)
+    return case
+
+
+def _control(control: Control) -> ElementTree.Element:
+    """An error where it failed: then the audit is void."""
+    name = f"control/{str(control.kind).replace(' ', '-')}"
+    attributes = {"classname": control.contract, "name": name, "time": f"{control.seconds:.3f}"}
+    case = ElementTree.Element("testcase", attributes)
+    tag = "skipped" if control.verdict is None else "error" if control.failed else None
+    if tag is not None:
+        outcome = ElementTree.SubElement(case, tag)
+        outcome.set("message", _xml(("void: " if control.failed else "") + control.in_words()))
+        outcome.text = _xml(control.message)
     return case
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from tokenlaw.checks import REGISTRY
+from tokenlaw.controls import Control
 from tokenlaw.earlier import Earlier
 from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Check, Evidence
@@ -59,7 +60,8 @@ class Request(msgspec.Struct, frozen=True):
     ``contracts`` are those allowed (None: all that the target fulfils), ``contract`` is the one to run (None:
     the first of them). With ``replay`` a counterexample is run instead of a search, with ``load_only``
     nothing. A run of laws goes on from ``earlier``. With ``proof`` the target is a program whose law is
-    enumerated. ``token`` marks the lines of this child, since a target can write to any file descriptor.
+    enumerated. With ``controls`` those of the audit follow it. ``token`` marks the lines of this child, since
+    a target can write to any file descriptor.
     """
 
     target: str
@@ -76,6 +78,7 @@ class Request(msgspec.Struct, frozen=True):
     settings: Settings = DEFAULTS
     earlier: Earlier | None = None
     proof: ProofRequest | None = None
+    controls: bool = False
     limits: Limits = LIMITS
     registry: str = REGISTRY
 
@@ -122,6 +125,12 @@ class Kept(msgspec.Struct, frozen=True, tag="kept"):
     evidence: Evidence
 
 
+class Controlled(msgspec.Struct, frozen=True, tag="controlled"):
+    """What one control showed."""
+
+    control: Control
+
+
 class Fault(msgspec.Struct, frozen=True, tag="fault"):
     """The child couldn't do its work, and it isn't the implementation's fault."""
 
@@ -135,7 +144,7 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
     seconds: float = 0.0
 
 
-Event = Started | Described | Planned | Progressed | Kept | Reported | Fault | Finished
+Event = Started | Described | Planned | Progressed | Kept | Reported | Controlled | Fault | Finished
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FIXTURE = "tokenlaw_check"
 MARKER = "tokenlaw_contract"
+NO_CONTROLS = "--tokenlaw-no-controls"
 _OPTIONS = (
     ("--tokenlaw-target", "TARGET", "reference", "adapter's name or module:attribute that is audited"),
     ("--tokenlaw-profile", "NAME", "dev", "how much is tried: dev, ci or deep"),
@@ -37,6 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tokenlaw", "tokenlaw: is this decoding engine exact?")
     for name, metavar, default, explanation in _OPTIONS:
         group.addoption(name, metavar=metavar, default=None, help=f"{explanation} (default: {default})")
+    group.addoption(NO_CONTROLS, action="store_true", help="don't ask the reference and a broken wrapper")
 
 
 def _option(config: pytest.Config, name: str) -> str:
@@ -128,14 +130,20 @@ _REPORTS = pytest.StashKey[dict[str, "Report | Exception"]]()
 
 def _judge(config: pytest.Config, contract: str, check: str) -> None:
     __tracebackhide__ = True
+    from tokenlaw.controls import failures
     from tokenlaw.errors import LacksContract
     from tokenlaw.spec.verdicts import Verdict
+    from tokenlaw.text import printable
 
     report = _report(config, contract)
     if isinstance(report, LacksContract):
         pytest.skip(str(report))
     if isinstance(report, Exception):
         pytest.fail(f"{type(report).__name__}: {report}", pytrace=False)
+    if report.verdict is Verdict.VOID:
+        pytest.fail(
+            printable("\n".join([*failures(report.controls), f"repeat: {report.command}"])), pytrace=False
+        )
     rows = {row.check.id: row for row in report.evidence}
     row = rows.get(check, report.evidence[0])
     if row.verdict is Verdict.NOT_SUPPORTED:
@@ -171,6 +179,7 @@ def _report(config: pytest.Config, contract: str) -> "Report | Exception":
                 only=_option(config, "--tokenlaw-only"),
                 contracts=[contract],
                 settings=_settings(config),
+                controls=not config.getoption(NO_CONTROLS),
             )
         except (BadUse, ToolFault) as error:
             reports[contract] = error

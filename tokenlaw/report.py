@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tokenlaw.controls import Control, void_contracts
+from tokenlaw.controls import as_data as controls_data
 from tokenlaw.prove_command import PROFILE as PROOF
 from tokenlaw.settings import as_data, as_options
 from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Evidence, Verdict, exit_status, overall
+from tokenlaw.standing import sentence, standing
 from tokenlaw.text import encodable
 from tokenlaw.writing import formatted, write_whole
 
@@ -54,6 +57,7 @@ class Report:
     seconds : wall-clock time of the whole run.
     settings : device, claims, and what tests of laws may spend.
     continued : seeds of the earlier runs whose evidence counts along.
+    controls : what the controls showed; none where they were turned off, or the process ended before them.
     """
 
     target: Target
@@ -65,15 +69,21 @@ class Report:
     seconds: float = 0.0
     settings: Settings = DEFAULTS
     continued: tuple[int, ...] = ()
+    controls: tuple[Control, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """All verdicts joined (`tokenlaw.spec.verdicts.overall`); known deviations don't count."""
-        return overall(row.verdict for row in self.evidence if not row.known)
+        """All verdicts joined (`tokenlaw.spec.verdicts.overall`); known deviations don't count.
+
+        Those of a contract whose controls failed count as ``void``.
+        """
+        void = void_contracts(self.controls)
+        counted = (row for row in self.evidence if not row.known)
+        return overall(Verdict.VOID if row.check.contract in void else row.verdict for row in counted)
 
     @property
     def status(self) -> int:
-        """Exit status: 0 holds, 1 refuted, 2 unknown or not exercised."""
+        """Exit status: 0 holds, 1 refuted, 2 void, unknown or not exercised."""
         return exit_status(self.verdict)
 
     def with_verdict(self, *verdicts: Verdict) -> list[Evidence]:
@@ -83,6 +93,10 @@ class Report:
     def known(self) -> list[Evidence]:
         """The evidence of known deviations that still stand."""
         return [row for row in self.evidence if row.known]
+
+    def standing(self) -> str:
+        """The strongest claim about the laws of a verifier that still stands, in words; empty without."""
+        return sentence(self._of_sound_contracts())
 
     def ledger(self) -> list[dict[str, Any]]:
         """What each test of a law was allotted and showed: check, kind, share, alpha, observed."""
@@ -110,6 +124,10 @@ class Report:
         how = "" if self.profile == PROOF else f", profile {self.profile}, seed {self.seed}"
         return f"{target}: {self.verdict} ({told}){how}"
 
+    def _of_sound_contracts(self) -> list[Evidence]:
+        void = void_contracts(self.controls)
+        return [row for row in self.evidence if row.check.contract not in void]
+
     def to_data(self) -> dict[str, Any]:
         """The JSON envelope as plain data."""
         return {
@@ -122,11 +140,13 @@ class Report:
                 "capabilities": {name: list(found) for name, found in self.target.capabilities.items()},
             },
             "verdict": str(self.verdict),
+            "strongest_claim": standing(self._of_sound_contracts()),
             "seed": self.seed,
             "profile": self.profile,
             "settings": as_data(self.settings) | {"continued": list(self.continued)},
             "versions": dict(self.versions),
             "checks": [_row(evidence) for evidence in self.evidence],
+            "controls": controls_data(self.controls),
             "ledger": self.ledger(),
             "command": self.command,
         }
@@ -170,6 +190,8 @@ def audit_command(
     contracts: tuple[str, ...],
     settings: Settings = DEFAULTS,
     earlier: str = "",
+    *,
+    controls: bool = True,
 ) -> str:
     """The command line that repeats an audit.
 
@@ -184,4 +206,6 @@ def audit_command(
     words += as_options(settings)
     if earlier:
         words += ["--continue", earlier]
+    if not controls:
+        words.append("--no-controls")
     return shlex.join(words)

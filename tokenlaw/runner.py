@@ -29,6 +29,7 @@ def audit(
     contracts: Sequence[str] | None = None,
     settings: Settings = DEFAULTS,
     earlier: Earlier | None = None,
+    controls: bool = True,
     progress: Progress = ignore,
     resolved: Callable[[], Any] = nothing,
     limits: Limits = LIMITS,
@@ -45,6 +46,8 @@ def audit(
     contracts : those to audit; all that the target fulfils by default.
     settings : device, claims, and what tests of laws may spend.
     earlier : report whose evidence about laws counts along (`tokenlaw.earlier.read_earlier`).
+    controls : whether our reference, which must hold, and the target in a broken wrapper, which must be
+        refuted, are asked as well (`tokenlaw.controls`).
     progress : called as ``progress(what, done, total)``.
     resolved : called once the target is loaded and built, before its first check.
     limits : when a child process is given up.
@@ -67,6 +70,7 @@ def audit(
         contracts=None if contracts is None else tuple(contracts),
         settings=settings,
         earlier=earlier,
+        controls=controls,
         limits=limits,
         registry=registry,
     )
@@ -80,7 +84,8 @@ def _require_name(target: object, function: str) -> None:
     found = f"the class {target.__name__}" if isinstance(target, type) else f"a {type(target).__name__}"
     raise BadUse(
         f"{function} takes the name of a target ('reference', 'module:attribute'), not {found}; "
-        "for an object use check_block_manager, check_kv_store, check_paged_attention or check_verifier"
+        "for an object use check_block_manager, check_kv_store, check_paged_attention, check_verifier or "
+        "check_decoder"
     )
 
 
@@ -149,6 +154,7 @@ def report_of(request: Request, progress: Progress, resolved: Callable[[], Any] 
         seconds=time.monotonic() - started,
         settings=request.settings,
         continued=request.earlier.seeds if request.earlier else (),
+        controls=tuple(row for conversation in conversations for row in conversation.controls),
     )
 
 
@@ -175,4 +181,5 @@ def _command(request: Request) -> str:
         request.contracts or (),
         request.settings,
         request.earlier.source if request.earlier else "",
+        controls=request.controls,
     )

@@ -1,9 +1,10 @@
 """One contract of one target, inside the process that runs it."""
 
+import time
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tokenlaw.accidents import is_implementations, undecided
 from tokenlaw.checks import did_you_mean, load_suites, matching, require_contracts, require_match
@@ -18,6 +19,9 @@ from tokenlaw.spec.suites import PROFILES, CounterexampleError, Profile, Progres
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.targets import build_once, resolve
 from tokenlaw.text import encodable, one_line, shortened
+
+if TYPE_CHECKING:
+    from tokenlaw.controls import Control
 
 
 class Session:
@@ -55,6 +59,8 @@ class Session:
         self.capabilities = tuple(sorted(capabilities))
         seconds = self._profile.seconds * max(1.0, (request.settings.budget or 0) / self._profile.requests)
         self.seconds = request.limits.seconds(seconds, len(self.checks))
+        self._found: list[Evidence] = []
+        self._spent = 0.0
 
     def _with_earlier(self, request: Request) -> Settings:
         """The settings, with the evidence of an earlier report if there is one."""
@@ -121,9 +127,10 @@ class Session:
             kept[found.check.id] = readable(found)
             keep(kept[found.check.id])
 
+        started = time.monotonic()
         with listening(before_run, keeper):
             try:
-                yield from map(readable, self._evidence(progress, keeper))
+                self._found = [readable(row) for row in self._evidence(progress, keeper)]
             except ContractError as error:
                 raise BadUse(one_line(str(error))) from error
             except CounterexampleError as error:
@@ -134,7 +141,29 @@ class Session:
                     raise
                 cause = f"the implementation raised {described(error)}"
                 message = encodable(shortened(f"{cause}\n{traceback.format_exc()}"))
-                yield from undecided(self.checks, message, kept=kept, capabilities=self.capabilities)
+                found = undecided(self.checks, message, kept=kept, capabilities=self.capabilities)
+                self._found = list(found)
+        self._spent = time.monotonic() - started
+        yield from self._found
+
+    def controls(self, progress: Progress, before_run: Listener) -> Iterator["Control"]:
+        """What the controls show, once every check was reported; none unless they were asked for."""
+        if not self._request.controls or self._request.replay is not None:
+            return
+        from tokenlaw.controlling import Audited, control  # noqa: PLC0415 - imports the reference
+
+        audited = Audited(
+            suite=self._suite,
+            implementation=self._implementation,
+            capabilities=frozenset(self.capabilities),
+            profile=self._profile,
+            seed=self._request.seed,
+            settings=self._settings,
+            evidence=self._found,
+            seconds=self._spent,
+        )
+        with listening(before_run, lambda _: None):
+            yield from control(audited, progress)
 
     def _evidence(self, progress: Progress, keep: Keeper) -> list[Evidence]:
         replay = self._request.replay

@@ -1,5 +1,6 @@
 """From what the user types to an `Implementation`: adapters by name, or ``module:attribute``."""
 
+import functools
 import importlib
 import importlib.metadata
 import inspect
@@ -11,17 +12,25 @@ from typing import Any
 
 from tokenlaw.checks import did_you_mean
 from tokenlaw.errors import BadUse, described
-from tokenlaw.spec.capabilities import MANDATORY_MEMBERS, effective_capabilities, missing_members
+from tokenlaw.guessing import guess_contract, shortcoming
+from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
-    CONTRACTS,
+    DECODER,
     KV_STORE,
     VERIFIER,
     CacheConfig,
     ContractError,
     Implementation,
 )
-from tokenlaw.spec.verifiers import as_verifier, is_verify_function, takes_batch, verifier_factory
+from tokenlaw.spec.decoders import (
+    as_decoder,
+    built_decoder,
+    decoder_factory,
+    default_config,
+    takes_config,
+)
+from tokenlaw.spec.verifiers import as_verifier, takes_batch, verifier_factory
 from tokenlaw.text import one_line
 
 GROUP = "tokenlaw.implementations"
@@ -41,8 +50,9 @@ def resolve(target: str) -> Implementation:
     ----------
     target : name of an installed adapter, or ``module:attribute`` where the attribute is an
         `Implementation`, a factory (``CacheConfig ->`` block manager or KV store, or a factory of a paged
-        attention or a verifier without arguments), a verifier, or a plain function ``verify(batch, *,
-        seed)``. The working directory is searched for the module.
+        attention or a verifier without arguments, ``DecoderConfig ->`` decoder), a verifier, a plain function
+        ``verify(batch, *, seed)``, or a decoder that tells its target's law, which may be a plain function
+        ``decode(request, *, seed)``. The working directory is searched for the module.
 
     Raises
     ------
@@ -120,36 +130,56 @@ def attribute_of(module: Any, target: str, path: str) -> Any:
 
 
 def from_factory(factory: Any, target: str) -> Implementation:
-    """Wrap a plain factory, or a verifier; the contract is the first whose mandatory members it has.
+    """Wrap a plain factory, a verifier or a decoder; the contract is the first of which it has the members.
 
     Raises
     ------
     BadUse
-        It is neither callable nor a verifier, raises, or builds something that fulfils no contract.
+        It is neither callable nor a verifier or a decoder, raises, or builds what fulfils no contract.
     """
     verifiers = _call(target, "it", lambda: verifier_factory(factory))
     if verifiers is not None:
         return Implementation(target, _version(factory), {VERIFIER: verifiers}, summary=f"verifier {target}")
+    decoders = _call(target, "it", lambda: decoder_factory(factory))
+    if decoders is not None:
+        return Implementation(target, _version(factory), {DECODER: decoders}, summary=f"decoder {target}")
     if not callable(factory):
         kind = type(factory).__name__
         raise BadUse(
             f"target {target!r} is a {kind}; expected an Implementation or a factory of one contract, or a "
-            "verifier: an object with verify, or a function of (batch, *, seed)"
+            "verifier or a decoder: an object with verify or decode, or a function of (batch, *, seed) or of "
+            "(request, *, seed)"
         )
     if takes_batch(factory):
         raise BadUse(f"target {target!r} takes a batch but no keyword seed; write verify(batch, *, seed)")
-    built = _call(target, "its factory", lambda: factory(*_arguments(factory)))
-    contract = _call(target, _BUILT, lambda: guess_contract(built))
+    built, contract = _built_for_something(factory, target)
+    if contract == DECODER:
+        make = functools.partial(built_decoder, factory, target)
+        return Implementation(target, _version(factory), {DECODER: make}, summary=f"factory {target}")
     if contract is None:
         raise BadUse(
             f"target {target!r}: the factory returned {type(built).__name__}, which fulfils no contract "
-            f"({_shortcoming(built)})"
+            f"({shortcoming(built)})"
         )
 
     def build(*config: CacheConfig) -> Any:
         return factory(*(config or _arguments(factory)))
 
     return Implementation(target, _version(factory), {contract: build}, summary=f"factory {target}")
+
+
+def _built_for_something(factory: Callable[..., Any], target: str) -> tuple[Any, str | None]:
+    """What the factory builds from a cache's configuration, or else from a decoder's, and its contract."""
+    try:
+        built = _call(target, "its factory", lambda: factory(*_arguments(factory)))
+    except BadUse as error:
+        if not isinstance(error.__cause__, AttributeError) or not _arguments(factory):
+            raise
+        try:
+            built = factory(default_config())
+        except Exception:
+            raise error from error.__cause__
+    return built, _call(target, _BUILT, lambda: guess_contract(built))
 
 
 def _version(found: Any) -> str:
@@ -167,29 +197,6 @@ def _arguments(factory: Callable[..., Any]) -> tuple[CacheConfig, ...]:
     except ValueError:  # a builtin without a signature
         pass
     return (CacheConfig(),)
-
-
-def guess_contract(built: Any) -> str | None:
-    """The first contract of which the object has all mandatory members, or None.
-
-    A plain function ``verify(batch, *, seed)`` is a verifier.
-    """
-    if is_verify_function(built):
-        return VERIFIER
-    for contract in CONTRACTS:
-        if not missing_members(MANDATORY_MEMBERS[contract], built):
-            return contract
-    return None
-
-
-def _shortcoming(built: Any) -> str:
-    """What it lacks of the contracts that it nearly fulfils, closest first, or all that it might have."""
-    missing = {name: missing_members(MANDATORY_MEMBERS[name], built) for name in CONTRACTS}
-    close = [name for name in CONTRACTS if 2 * len(missing[name]) <= len(MANDATORY_MEMBERS[name])]
-    if close:
-        close.sort(key=lambda name: len(missing[name]))
-        return "it lacks " + "; or ".join(f"{', '.join(missing[name])} of {name}" for name in close)
-    return "; ".join(f"{name}: {', '.join(MANDATORY_MEMBERS[name])}" for name in CONTRACTS)
 
 
 _BUILT = "what its factory built"
@@ -215,10 +222,13 @@ def build_once(implementation: Implementation, contract: str) -> tuple[Any, froz
         The factory raises, or returns something that isn't what the contract asks for.
     """
     factory = implementation.factories[contract]
-    arguments = (CacheConfig(),) if contract in (BLOCK_MANAGER, KV_STORE) else ()
+    arguments: tuple[Any, ...] = (CacheConfig(),) if contract in (BLOCK_MANAGER, KV_STORE) else ()
+    if contract == DECODER and takes_config(factory):
+        arguments = (default_config(),)
     built = _call(implementation.name, "its factory", lambda: factory(*arguments))
-    if contract == VERIFIER:
-        built = _call(implementation.name, _BUILT, lambda: as_verifier(built, implementation.name))
+    makers = {VERIFIER: as_verifier, DECODER: as_decoder}
+    if contract in makers:
+        built = _call(implementation.name, _BUILT, lambda: makers[contract](built, implementation.name))
     return built, _call(
         implementation.name, _BUILT, lambda: effective_capabilities(implementation, contract, built)
     )

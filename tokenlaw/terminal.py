@@ -18,6 +18,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from tokenlaw.controls import failures
 from tokenlaw.counterexamples import Saved, told
 from tokenlaw.report import Report
 from tokenlaw.spec.verdicts import UNCLAIMED, Evidence, Verdict
@@ -25,6 +26,7 @@ from tokenlaw.text import one_line, printable
 
 _STYLES = {
     Verdict.REFUTED: "bold red",
+    Verdict.VOID: "bold magenta",
     Verdict.UNKNOWN: "bold magenta",
     Verdict.NOT_EXERCISED: "yellow",
     Verdict.HOLDS: "green",
@@ -100,11 +102,14 @@ def show(report: Report, saved: Mapping[str, Saved]) -> None:
             _show_failure(row, report, saved)
     for line in _unclaimed(report):
         _say(line)
+    _show_controls(report)
     if lacking := report.lacking():
         _say(f"\nnot supported for lack of: {', '.join(lacking)} ({_HOW})")
     for line in _left_out(report, lacking):
         _say(line)
     _say(f"\n{report.summary()}", _STYLES[report.verdict])
+    if claim := report.standing():
+        _say(claim)
     _say(f"repeat: {report.command}")
 
 
@@ -134,6 +139,15 @@ def _left_out(report: Report, lacking: list[str]) -> list[str]:
             checks.setdefault(row.message, []).append(row.check.id)
     lines = [f"not supported: {', '.join(names)}: {message}" for message, names in checks.items()]
     return [("" if number else "\n") + one_line(line) for number, line in enumerate(lines)]
+
+
+def _show_controls(report: Report) -> None:
+    """A line for each control, and all about one that failed."""
+    for number, control in enumerate(report.controls):
+        style = _STYLES[Verdict.VOID] if control.failed else ""
+        _say(f"{'' if number else chr(10)}control of {control.contract}: {control.in_words()}", style)
+    for text in failures(report.controls):
+        _say(f"\n{text}")
 
 
 def _console() -> Console:

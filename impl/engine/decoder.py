@@ -30,8 +30,8 @@ class ReferenceDecoder:
 
     Attributes
     ----------
-    processors_class, drafter_class, verification_class, cache_class, scheduler_class, numbers_class : its
-        parts.
+    processors_class, drafter_class, verification_class, cache_class, scheduler_class, numbers_class,
+    runner_class : its parts.
     """
 
     processors_class: type[Processors] = Processors
@@ -40,6 +40,7 @@ class ReferenceDecoder:
     cache_class: type[SequenceCache] = SequenceCache
     scheduler_class: type[Scheduler] = Scheduler
     numbers_class: type[SampleNumbers] = SampleNumbers
+    runner_class: type[TableRunner] = TableRunner
 
     def __init__(self, config: DecoderConfig) -> None:
         processors = self.processors_class()
@@ -52,7 +53,7 @@ class ReferenceDecoder:
 
     def runner(self, config: DecoderConfig) -> Runner:
         """The target and its cache."""
-        return TableRunner(config)
+        return self.runner_class(config)
 
     def draft_model(self, config: DecoderConfig) -> LanguageModel[float]:
         """The draft model."""

@@ -40,9 +40,12 @@ class Drafter:
 
     def logits(self, row: Row) -> Float64[Tensor, " vocabulary"]:
         """Logits of the next draft. Nothing is drafted where all are minus infinity."""
+        return self._processors(self.raw_logits(row), row, len(row.drafts))
+
+    def raw_logits(self, row: Row) -> Float64[Tensor, " vocabulary"]:
+        """What the draft model says about the next draft."""
         law = self._model(self.context(row))
-        raw = torch.tensor([math.log(share) if share else -math.inf for share in law], dtype=torch.float64)
-        return self._processors(raw, row, len(row.drafts))
+        return torch.tensor([math.log(share) if share else -math.inf for share in law], dtype=torch.float64)
 
     def context(self, row: Row) -> Tokens:
         """What the draft model sees: all tokens, then the drafts so far."""
@@ -53,10 +56,18 @@ class Drafter:
             return
         params = row_parameters([row.sample.request.sampling for row in rows])
         laws = row_laws(torch.stack([logits[row] for row in rows]), params)
-        tokens = drawn(laws, uniforms_of(rows, Use.DRAFTING, 1, position))
-        for row, token in zip(rows, tokens.flatten().tolist(), strict=True):
+        for row, token in zip(rows, self.tokens(laws, rows, position), strict=True):
+            row.draft_logits.append(self.declared(row, logits[row]))
             row.drafts.append(token)
-            row.draft_logits.append(logits[row])
+
+    def tokens(self, laws: Float64[Tensor, "batch vocabulary"], rows: list[Row], position: int) -> list[int]:
+        """One draft for each row, drawn from its law."""
+        tokens: list[int] = drawn(laws, uniforms_of(rows, Use.DRAFTING, 1, position)).flatten().tolist()
+        return tokens
+
+    def declared(self, row: Row, logits: Float64[Tensor, " vocabulary"]) -> Float64[Tensor, " vocabulary"]:
+        """What the verification is told about the law that the row's next draft was drawn from."""
+        return logits
 
 
 def drawn(

@@ -5,7 +5,7 @@ come later, from `RowParameters`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float64
@@ -31,13 +31,15 @@ class Processors:
 
         Minus infinity everywhere where no token is possible.
         """
-        sampling = row.sample.request.sampling
+        return self.penalised(self.biased(self.masked(logits, row, position), row, position), row, position)
+
+    def masked(self, logits: Logits, row: Row, position: int) -> Logits:
+        """Logits with minus infinity for every token that isn't allowed."""
         allowed = self.allowed(row, position)
-        if allowed is not None:
-            logits = masked(logits, allowed)
-        if sampling.logit_bias:
-            logits = biased(logits, sampling.logit_bias)
-        return self.penalised(logits, row, position)
+        if allowed is None:
+            return logits
+        kept = torch.tensor(sorted(allowed), dtype=torch.int64)
+        return torch.full_like(logits, -math.inf).index_copy_(0, kept, logits[kept])
 
     def allowed(self, row: Row, position: int) -> frozenset[int] | None:
         """Tokens that grammar and parameters allow; None allows all."""
@@ -51,6 +53,15 @@ class Processors:
         """Tokens that the grammar allows; None where there is no grammar, or a token before broke it."""
         return None if request.grammar is None else allowed_after(request.grammar, generated)
 
+    def biased(self, logits: Logits, row: Row, position: int) -> Logits:
+        """Logits with the bias of each token added."""
+        bias = row.sample.request.sampling.logit_bias
+        if not bias:
+            return logits
+        return logits.index_add(
+            0, torch.tensor(list(bias)), torch.tensor(list(bias.values()), dtype=logits.dtype)
+        )
+
     def seen_by_grammar(self, row: Row, position: int) -> Tokens:
         """What leads to the grammar's state: everything generated, the drafts before the position too."""
         return row.generated(position)
@@ -60,8 +71,8 @@ class Processors:
         sampling = row.sample.request.sampling
         history = self.history(row, position)
         if sampling.repetition_penalty != 1.0:
-            seen = {*row.sample.request.prompt, *history}
-            logits = repetition_penalised(logits, sampling.repetition_penalty, sorted(seen))
+            seen = sorted({*row.sample.request.prompt, *history})
+            logits = repetition_penalised(logits, sampling.repetition_penalty, seen)
         if sampling.presence_penalty or sampling.frequency_penalty:
             tokens = torch.tensor(history, dtype=torch.int64)
             counts = torch.bincount(tokens, minlength=len(logits)).to(logits.dtype)
@@ -85,20 +96,6 @@ def allowed_after(grammar: Grammar, generated: Sequence[int]) -> frozenset[int] 
     for token in generated:
         state = None if state is None else grammar.transitions[state].get(token)
     return None if state is None else frozenset(grammar.transitions[state])
-
-
-def masked(logits: Logits, allowed: frozenset[int]) -> Logits:
-    """Logits with minus infinity for every token that isn't allowed."""
-    kept = torch.tensor(sorted(allowed), dtype=torch.int64)
-    return torch.full_like(logits, -math.inf).index_copy_(0, kept, logits[kept])
-
-
-def biased(logits: Logits, bias: Mapping[int, float]) -> Logits:
-    """Logits with the bias of each token added."""
-    logits = logits.clone()
-    for token, added in bias.items():
-        logits[token] += added
-    return logits
 
 
 def repetition_penalised(logits: Logits, penalty: float, seen: Sequence[int]) -> Logits:

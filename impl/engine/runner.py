@@ -69,13 +69,18 @@ class TableRunner:
 
     def run(self, run: Run, wanted: int) -> Float64[Tensor, "wanted vocabulary"]:
         """Write the KV of the tokens; logits behind the last ``wanted`` of them."""
-        flat = self._cache.flatten(0, 1)
-        new = [list(pair) for pair in zip(run.tokens, range(run.start, run.end), strict=True)]
-        flat[slots(run.table, run.start, run.end, self._block_size)] = torch.tensor(new, dtype=torch.int64)
-        stored = flat[slots(run.table, 0, run.end, self._block_size)].tolist()
+        self.write(run)
+        read = slots(run.table, 0, run.end, self._block_size)
+        stored = self._cache.flatten(0, 1)[read].tolist()
         laws = [self._model(context(stored[:end])) for end in range(run.end - wanted + 1, run.end + 1)]
         logits = [[math.log(share) if share else -math.inf for share in law] for law in laws]
         return torch.tensor(logits, dtype=torch.float64)
+
+    def write(self, run: Run) -> None:
+        """Write the KV of the tokens."""
+        new = [list(pair) for pair in zip(run.tokens, range(run.start, run.end), strict=True)]
+        written = slots(run.table, run.start, run.end, self._block_size)
+        self._cache.flatten(0, 1)[written] = torch.tensor(new, dtype=torch.int64)
 
 
 def slots(table: Sequence[int], start: int, end: int, block_size: int) -> Int64[Tensor, " positions"]:

@@ -6,6 +6,16 @@ from tokenlaw.impl.faults.attention_base import SteppedAttention
 from tokenlaw.impl.faults.attention_formula import FORMULA_FAULTS
 from tokenlaw.impl.faults.attention_memory import MEMORY_FAULTS
 from tokenlaw.impl.faults.attention_merging import MERGE_FAULTS
+from tokenlaw.impl.faults.decoder_base import decoder_with
+from tokenlaw.impl.faults.decoder_cache import DECODER_CACHE_FAULTS
+from tokenlaw.impl.faults.decoder_drafts import DECODER_DRAFT_FAULTS
+from tokenlaw.impl.faults.decoder_grammar import DECODER_GRAMMAR_FAULTS
+from tokenlaw.impl.faults.decoder_innocents import DECODER_INNOCENTS
+from tokenlaw.impl.faults.decoder_logprobs import DECODER_LOGPROB_FAULTS
+from tokenlaw.impl.faults.decoder_numbers import DECODER_NUMBER_FAULTS
+from tokenlaw.impl.faults.decoder_penalties import DECODER_PENALTY_FAULTS
+from tokenlaw.impl.faults.decoder_serving import DECODER_SERVING_FAULTS
+from tokenlaw.impl.faults.decoder_stopping import DECODER_STOPPING_FAULTS
 from tokenlaw.impl.faults.innocents import INNOCENTS, Innocent
 from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.faults.kv_capacity import CAPACITY_FAULTS
@@ -63,8 +73,25 @@ VERIFIER_FAULTS: Mapping[str, Fault] = by_name(
 )
 """Faults of verifiers by their names."""
 
+DECODER_FAULTS: Mapping[str, Fault] = by_name(
+    (name, decoder_with(part))
+    for name, part in (
+        *DECODER_PENALTY_FAULTS,
+        *DECODER_GRAMMAR_FAULTS,
+        *DECODER_STOPPING_FAULTS,
+        *DECODER_CACHE_FAULTS,
+        *DECODER_SERVING_FAULTS,
+        *DECODER_NUMBER_FAULTS,
+        *DECODER_DRAFT_FAULTS,
+        *DECODER_LOGPROB_FAULTS,
+    )
+)
+"""Faults of decoders by their names."""
+
 __all__ = [
     "ATTENTION_FAULTS",
+    "DECODER_FAULTS",
+    "DECODER_INNOCENTS",
     "INNOCENTS",
     "KV_INNOCENTS",
     "MANAGER_FAULTS",

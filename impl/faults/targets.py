@@ -11,6 +11,8 @@ from typing import Any
 
 from tokenlaw.impl.faults import (
     ATTENTION_FAULTS,
+    DECODER_FAULTS,
+    DECODER_INNOCENTS,
     INNOCENTS,
     KV_INNOCENTS,
     MANAGER_FAULTS,
@@ -23,18 +25,26 @@ from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS, MANDATORY_MEMBERS, pr
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
     CONTRACTS,
+    DECODER,
     KV_STORE,
     PAGED_ATTENTION,
     VERIFIER,
     CacheConfig,
     Implementation,
 )
+from tokenlaw.spec.decoders import default_config
 
-KV, ATTENTION, SPECULATION = "kv", "attention", "verifier"
-FAMILIES = (KV, ATTENTION, SPECULATION)
+KV, ATTENTION, SPECULATION, DECODING = "kv", "attention", "verifier", "decoder"
+FAMILIES = (KV, ATTENTION, SPECULATION, DECODING)
 """What ``tokenlaw faults --family`` can be asked for."""
 
-_FAMILY_OF = {BLOCK_MANAGER: KV, KV_STORE: KV, PAGED_ATTENTION: ATTENTION, VERIFIER: SPECULATION}
+_FAMILY_OF = {
+    BLOCK_MANAGER: KV,
+    KV_STORE: KV,
+    PAGED_ATTENTION: ATTENTION,
+    VERIFIER: SPECULATION,
+    DECODER: DECODING,
+}
 _BITWISE = frozenset({"bitwise"})
 
 
@@ -91,6 +101,8 @@ class Suspect:
 
 
 def _built(contract: str, make: Any) -> Any:
+    if contract == DECODER:
+        return make(default_config())
     return make(CacheConfig()) if contract in (BLOCK_MANAGER, KV_STORE) else make()
 
 
@@ -112,11 +124,13 @@ def _all() -> Iterator[Suspect]:
         (KV_STORE, STORE_FAULTS),
         (PAGED_ATTENTION, ATTENTION_FAULTS),
         (VERIFIER, VERIFIER_FAULTS),
+        (DECODER, DECODER_FAULTS),
     )
     for contract, faults in groups:
         yield from (Suspect(contract, fault) for fault in faults.values())
     yield from (Suspect(_contract(one.make), one) for one in KV_INNOCENTS.values())
     yield from (Suspect(VERIFIER, one) for one in INNOCENTS.values())
+    yield from (Suspect(DECODER, one) for one in DECODER_INNOCENTS.values())
 
 
 SUSPECTS: Mapping[str, Suspect] = {suspect.name: suspect for suspect in _all()}

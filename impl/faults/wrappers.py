@@ -1,7 +1,7 @@
 """Faults that fit on anybody's implementation: wrappers that spoil one answer of what a factory built.
 
-An audit must be able to fail. So the target itself, wrapped by one of these, is given to the suite that has just
-found nothing: it must be refuted. A wrapper hands everything else on, optional members included.
+An audit must be able to fail. So the target itself, wrapped by one of these, is given to the suite that has
+just found nothing: it must be refuted. A wrapper hands everything else on, optional members included.
 """
 
 import functools
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
+    DECODER,
     KV_STORE,
     NO_BLOCK,
     PAGED_ATTENTION,
@@ -22,6 +23,8 @@ from tokenlaw.spec.contracts import (
     CacheConfig,
     Implementation,
 )
+from tokenlaw.spec.decoder_contract import DecoderConfig
+from tokenlaw.spec.decoders import as_decoder
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.spec.verifiers import as_verifier
 
@@ -151,6 +154,27 @@ class TargetForResidual(Wrapper):
         return spoilt
 
 
+class LastTokenRepeated(Wrapper):
+    """A decoder whose finished samples end with the token before the last one, twice."""
+
+    def __init__(self, wrapped: Any) -> None:
+        super().__init__(wrapped)
+        self._spoil("decode", self._decode)
+        if callable(getattr(wrapped, "generated", None)):
+            self._spoil("generated", self._generated)
+
+    def _decode(self, decode: Callable[..., Any], request: Any, *, seed: int) -> list[list[int]]:
+        return _repeated(decode(request, seed=seed))
+
+    def _generated(self, generated: Callable[..., Any], handle: Any) -> Any:
+        samples = generated(handle)
+        return _repeated(samples) if self._wrapped.is_finished(handle) else samples
+
+
+def _repeated(samples: Sequence[Sequence[int]]) -> list[list[int]]:
+    return [[*tokens[:-1], tokens[-2]] if len(tokens) > 1 else list(tokens) for tokens in samples]
+
+
 @dataclass(frozen=True)
 class BrokenWrapper:
     """A fault that can be wrapped around whatever fulfils a contract.
@@ -194,11 +218,26 @@ def _target_for_residual(factory: Factory, name: str) -> Factory:
     return lambda: TargetForResidual(as_verifier(factory(), name))
 
 
+def _last_token_repeated(factory: Factory, name: str) -> Factory:
+    def build(config: DecoderConfig) -> LastTokenRepeated:
+        return LastTokenRepeated(as_decoder(factory(config), name))
+
+    return build
+
+
 WRAPPERS: Mapping[str, BrokenWrapper] = {
     BLOCK_MANAGER: BrokenWrapper(
         "tables end with the block after the right one",
         _next_block,
-        ("kv/content", "kv/partition", "kv/write-shared", "kv/refcount"),
+        (
+            "kv/content",
+            "kv/partition",
+            "kv/refcount",
+            "kv/write-shared",
+            "kv/rollback",
+            "kv/atomic",
+            "kv/waste",
+        ),
     ),
     KV_STORE: BrokenWrapper(
         "the first row after a fork reads as the row before it",
@@ -208,12 +247,23 @@ WRAPPERS: Mapping[str, BrokenWrapper] = {
     PAGED_ATTENTION: BrokenWrapper(
         "the first block of a row is read in place of its last one",
         _first_block_twice,
-        ("attention/numerics",),
+        (
+            "attention/numerics",
+            "attention/lse",
+            "attention/gqa",
+            "attention/chunked-prefill",
+            "attention/window",
+        ),
     ),
     VERIFIER: BrokenWrapper(
         "a rejected draft is replaced by a token of the target's law, nothing subtracted",
         _target_for_residual,
-        ("law/completed",),
+        ("law/searched", "law/completed", "law/joint", "law/rejected", "law/probed", "law/row-seeds"),
+    ),
+    DECODER: BrokenWrapper(
+        "finished samples end with the token before the last one, twice",
+        _last_token_repeated,
+        ("decoder/speculation", "decoder/greedy", "decoder/law"),
     ),
 }
 """One for each contract."""

@@ -125,14 +125,15 @@ class Enumerator:
         max_paths: int = MAX_PATHS,
         seconds: float | None = None,
         progress: Progress | None = None,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> Law:
-        """As `exact_laws`."""
+        """As `exact_laws`; ``seconds`` are those of the clock."""
         exploration = Exploration(rows, self._tape)
-        started = time.perf_counter()
+        started = clock()
         while exploration.unfinished and exploration.paths < max_paths:
             exploration.run(program)
             if progress is not None and progress(exploration.paths, exploration.explored):
                 break
-            if seconds is not None and time.perf_counter() - started >= seconds:
+            if seconds is not None and clock() - started >= seconds:
                 break
-        return exploration.law(time.perf_counter() - started)
+        return exploration.law(clock() - started)

@@ -35,8 +35,9 @@ class GeneratorStates:
             known = self._run[id(generator)] = generator, state
         else:
             earlier = known[1]
-        if _is_fresh(state):
-            return _head(state)[:SEED], False
+        head = _head(state)
+        if _is_fresh(head, len(state)):
+            return head[:SEED], False
         return state.numpy().tobytes(), not torch.equal(state, earlier)
 
     def end_run(self) -> None:
@@ -53,7 +54,10 @@ class GeneratorStates:
         self.end_run()
         for generator, state in self._before:
             generator.set_state(state)
-        return any(not (_is_fresh(now) or (old is not None and torch.equal(now, old))) for now, old in states)
+        return any(
+            not (_is_fresh(_head(now), len(now)) or (old is not None and torch.equal(now, old)))
+            for now, old in states
+        )
 
 
 def _global_generators() -> list[torch.Generator]:
@@ -61,11 +65,11 @@ def _global_generators() -> list[torch.Generator]:
     return [torch.default_generator, *(torch.cuda.default_generators if used else ())]
 
 
-def _is_fresh(state: torch.Tensor) -> bool:
-    """Whether a generator was seeded and not drawn from since."""
-    counters = _head(state)[SEED:]
+def _is_fresh(head: bytes, size: int) -> bool:
+    """Whether a generator with a state of this size was seeded and not drawn from since."""
+    counters = head[SEED:]
     # A Mersenne twister has one number left then and is at place 0; CUDA's generators have an offset.
-    return counters == FRESH if len(state) == CPU_STATE else not any(counters)
+    return counters == FRESH if size == CPU_STATE else not any(counters)
 
 
 def _head(state: torch.Tensor) -> bytes:

@@ -10,12 +10,12 @@ independent.
 
 import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from tokenlaw.stats.enumeration.forms import Forms
-from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import copied, write
+from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import write
 from tokenlaw.stats.enumeration.lazy_tensors import LazyInPlace, LazyTensor, lazy_of, refuse
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 
@@ -64,23 +64,32 @@ def draw(
     return drawn
 
 
-def _again(book: NoiseBook, kept: torch.Tensor, target: torch.Tensor | None) -> torch.Tensor:
+class _Kept(NamedTuple):
+    """What was drawn: decided numbers, or the handles of others and the dtype that they were drawn in."""
+
+    numbers: torch.Tensor
+    lazy: torch.dtype | None
+
+
+def _again(book: NoiseBook, kept: _Kept, target: torch.Tensor | None) -> torch.Tensor:
     """The numbers of an earlier draw, in a new tensor or in one that is there."""
     if target is None:
-        return _kept(kept)
-    if isinstance(kept, LazyTensor):
-        return write(book, target, book.read(kept.handles.cpu().numpy()))
+        numbers = kept.numbers.clone()
+        return numbers if kept.lazy is None else LazyTensor.of(book, numbers, kept.lazy)
+    if kept.lazy is not None:
+        return write(book, target, book.read(kept.numbers.cpu().numpy()))
     if isinstance(target, LazyTensor):
-        return write(book, target, Forms.constants(kept.double().cpu().numpy()))
-    return target.copy_(kept)
+        return write(book, target, Forms.constants(kept.numbers.double().cpu().numpy()))
+    return target.copy_(kept.numbers)
 
 
-def _kept(drawn: torch.Tensor) -> torch.Tensor:
-    """A tensor of the same numbers, of which no change to the other is seen."""
+def _kept(drawn: torch.Tensor) -> _Kept:
+    """The same numbers, of which no change to the tensor is seen."""
     lazy = lazy_of(drawn) if type(drawn) is LazyInPlace else drawn
     if isinstance(lazy, LazyTensor):
-        return LazyTensor.of(lazy.book, lazy.handles.clone(), lazy.dtype)
-    return lazy.clone()
+        with torch._C.DisableTorchFunctionSubclass():  # which costs more than all else here
+            return _Kept(lazy.handles.clone(), lazy.dtype)
+    return _Kept(lazy.clone(), None)
 
 
 def _generator(args: tuple[Any, ...], options: dict[str, Any]) -> torch.Generator:
@@ -113,6 +122,6 @@ def _described(value: Any, *, whole: bool) -> Any:
     if isinstance(value, torch.Tensor):
         # Random numbers are described by what they are called.
         numbers = value.handles if isinstance(value, LazyTensor) else value
-        content = copied(numbers).tobytes() if whole else b""
+        content = numbers.tolist() if whole else None
         return tuple(value.shape), value.dtype, content
     return repr(value)

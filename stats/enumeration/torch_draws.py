@@ -117,7 +117,7 @@ class TorchDraws:
     ) -> torch.Tensor:
         name = "torch.multinomial"
         rows = self._rows(name, weights.shape[:-1]) if weights.dim() > 1 else [0]
-        table = weights.detach().double().reshape(-1, weights.shape[-1]).tolist()
+        table = weights.reshape(-1, weights.shape[-1]).tolist()
         check_weights(table, count, replacement)
         found = [
             self._draws_of(name, row_weights, count, replacement, row)

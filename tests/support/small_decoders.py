@@ -11,7 +11,6 @@ from tokenlaw.spec.laws import Tokens
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.philox import derived_key
 from tokenlaw.spec.requests import DecodeRequest, is_finished, law_of_next
-from tokenlaw.spec.sampling import ProcessedModel
 
 
 @dataclass
@@ -35,7 +34,7 @@ class SmallDecoder:
     def law(self, model: LanguageModel[float], request: DecodeRequest, before: Tokens) -> Sequence[float]:
         return law_of_next(model, request, before)
 
-    def target_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+    def checked_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
         return self.law(self.target, request, generated + drafts)
 
     def draw(self, sample: Sample, weights: Sequence[float]) -> int:
@@ -48,11 +47,11 @@ class SmallDecoder:
         """Tokens of one step with their probabilities, before anything is cut off."""
         request, run, laws = sample.request, list[tuple[int, float]](), []
         drafts: Tokens = ()
-        for _ in range(request.draft_length):
+        for _ in range(min(request.draft_length, request.num_tokens - len(sample.tokens) - 1)):
             laws.append(self.law(self.draft, request, sample.tokens + drafts))
             drafts = (*drafts, self.draw(sample, laws[-1]))
         for place, (draft, q) in enumerate(zip(drafts, laws, strict=True)):
-            p = self.target_law(request, sample.tokens, drafts[:place])
+            p = self.checked_law(request, sample.tokens, drafts[:place])
             if not self.accepts(sample, p[draft] / q[draft]):
                 token = self.draw(sample, self.residual(p, q))
                 return self.after_rejection(sample, [*run, (token, p[token])], place)
@@ -70,7 +69,7 @@ class SmallDecoder:
         return run
 
     def bonus_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
-        return self.target_law(request, generated, drafts)
+        return self.checked_law(request, generated, drafts)
 
     def take(self, sample: Sample, run: list[tuple[int, float]]) -> None:
         for token, probability in run:
@@ -101,7 +100,9 @@ class SmallDecoder:
     def fork(self, handle: int, *, seed: int) -> int:
         (origin,) = self.samples[handle]
         child = self.submit(origin.request, seed=seed)
-        self.samples[child] = [replace(self.samples[child][0], tokens=origin.tokens, logprobs=[*origin.logprobs])]
+        self.samples[child] = [
+            replace(self.samples[child][0], tokens=origin.tokens, logprobs=[*origin.logprobs])
+        ]
         return child
 
     def logprobs(self, handle: int) -> list[list[float]]:
@@ -120,9 +121,10 @@ class LastPositionBonus(SmallDecoder):
     def after_rejection(
         self, sample: Sample, run: list[tuple[int, float]], place: int
     ) -> list[tuple[int, float]]:
-        if place + 1 < sample.request.draft_length:
+        left = sample.request.num_tokens - len(sample.tokens) - 1
+        if place + 1 < min(sample.request.draft_length, left):
             return run
-        law = self.target_law(sample.request, sample.tokens, tuple(token for token, _ in run))
+        law = self.checked_law(sample.request, sample.tokens, tuple(token for token, _ in run))
         token = self.draw(sample, self.draft_order(law))
         return [*run, (token, law[token])]
 
@@ -134,11 +136,10 @@ class LastPositionBonus(SmallDecoder):
 class ForgetfulPenalties(SmallDecoder):
     """Penalties don't see the drafts before a position."""
 
-    def target_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
-        own = len(request.prompt) + len(generated)
-        return ProcessedModel(
-            lambda tokens: self.target(request.prompt + generated + drafts), request.sampling, len(request.prompt)
-        )((request.prompt + generated)[:own])
+    def checked_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+        if request.grammar is not None:
+            return super().checked_law(request, generated, drafts)
+        return law_of_next(lambda _: self.target(request.prompt + generated + drafts), request, generated)
 
 
 class UnmaskedBonus(SmallDecoder):
@@ -146,7 +147,7 @@ class UnmaskedBonus(SmallDecoder):
 
     def bonus_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
         free = replace(request, grammar=None) if drafts else request
-        return self.target_law(free, generated, drafts)
+        return self.checked_law(free, generated, drafts)
 
 
 class LateStop(SmallDecoder):
@@ -192,11 +193,10 @@ class DraftLogprobs(SmallDecoder):
         found = []
         for sample in self.samples[handle]:
             laws = [
-                law_of_next(self.draft, sample.request, sample.tokens[:place]) for place in range(len(sample.tokens))
+                law_of_next(self.draft, sample.request, sample.tokens[:place])
+                for place in range(len(sample.tokens))
             ]
-            found.append(
-                [log(law[token] or 1e-9) for law, token in zip(laws, sample.tokens, strict=True)]
-            )
+            found.append([log(law[token] or 1e-9) for law, token in zip(laws, sample.tokens, strict=True)])
         return found
 
 
@@ -239,3 +239,40 @@ class UndecidedNoResidual(Undecided, NoResidual):
 
 class UndecidedLastPositionBonus(Undecided, LastPositionBonus):
     """Inexact likewise."""
+
+
+class Raising(SmallDecoder):
+    """Fails when a draft is rejected."""
+
+    def residual(self, p: Sequence[float], q: Sequence[float]) -> Sequence[float]:
+        return [1 / 0]
+
+
+class Overlong(SmallDecoder):
+    """Gives one token too many."""
+
+    def generated(self, handle: int) -> list[Tokens]:
+        return [(*tokens, 0) for tokens in super().generated(handle)]
+
+
+class Endless(SmallDecoder):
+    """Never grows after a fork."""
+
+    def fork(self, handle: int, *, seed: int) -> int:
+        child = super().fork(handle, seed=seed)
+        self.step = lambda: None  # type: ignore[method-assign]
+        return child
+
+
+class OwnModels(SmallDecoder):
+    """Has a target and a draft model of its own."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__(config)
+        self.size = config.vocabulary_size
+        self.target = self.target_law
+        self.draft = lambda tokens: self.target_law(tokens[::-1])
+
+    def target_law(self, tokens: Tokens) -> tuple[float, ...]:
+        weights = [1.0 + (tokens[-1] + 2 * token + len(tokens)) % self.size for token in range(self.size)]
+        return tuple(weight / sum(weights) for weight in weights)

@@ -1,7 +1,9 @@
 """Small suites for the tests of the face: quick, and refuted, crashed or fooled as the fake targets like."""
 
+import os
 import time
 
+from tokenlaw.impl.faults.wrappers import Wrapper
 from tokenlaw.properties.trace import New, Trace, TraceError, to_data
 from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities
@@ -127,3 +129,21 @@ class SlowSuite(FakeSuite):
 def slow():
     """One suite that never ends."""
     return {BLOCK_MANAGER: SlowSuite(BLOCK_MANAGER, "fake/content")}
+
+
+class DeadlySuite(FakeSuite):
+    """Ends the process when it is given a broken wrapper; stands for one of ours, so it has controls."""
+
+    __module__ = "tokenlaw.fake"
+
+    def run(self, implementation, *, selected, **options):
+        built = implementation.factories[self.contract](CacheConfig())
+        if isinstance(built, Wrapper):
+            print("the wrapper was too much", flush=True)
+            os._exit(7)
+        return [Evidence(check, Verdict.HOLDS) for check in self.checks if check.id in selected]
+
+
+def deadly():
+    """One suite whose broken wrapper is deadly."""
+    return {BLOCK_MANAGER: DeadlySuite(BLOCK_MANAGER, "kv/content")}

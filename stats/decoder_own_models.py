@@ -1,0 +1,74 @@
+"""Decoders that have models of their own: the laws of their targets, and cases that fit them."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from tokenlaw.spec.decoder_contract import DecoderConfig
+from tokenlaw.spec.laws import Tokens
+from tokenlaw.spec.models import LanguageModel
+from tokenlaw.spec.sessions import Session, Submit
+from tokenlaw.stats.decoder_cases import MODELS, PAIR_PROMPT, Case, law_cases
+
+FEW_SEQUENCES, MOST_SEQUENCES = 9, 256
+"""Sequences that a sample may have in every run and in larger ones; requests are made shorter for that. Models
+without zeros have many paths, and are slower than tables."""
+
+
+class OwnModels:
+    """The targets of decoders that are built for 2 and for 3 tokens; they may have others than that.
+
+    Parameters
+    ----------
+    make : builds the decoder.
+    """
+
+    def __init__(self, make: Callable[[DecoderConfig], Any]) -> None:
+        decoders = {size: make(Session((), size).config) for size in MODELS}
+        laws = {size: _law(decoder) for size, decoder in decoders.items()}
+        self._sizes = {size: len(law(PAIR_PROMPT)) for size, law in laws.items()}
+        self._laws = {self._sizes[size]: law for size, law in laws.items()}
+
+    def cases(self, seed: int) -> list[Case]:
+        """The cases of every run and of larger ones, with as many tokens as the decoder has."""
+        cases = law_cases(seed, self._sizes)
+        short = [_shortened(case, FEW_SEQUENCES) for case in cases]
+        larger = [replace(_shortened(case, MOST_SEQUENCES), larger=1) for case in cases]
+        return short + [case for case in larger if case.title not in {one.title for one in short}]
+
+    def model(self, case: Case) -> LanguageModel[float]:
+        """The target in a case."""
+        return self._laws[case.session.vocabulary_size]
+
+
+def _law(decoder: Any) -> LanguageModel[float]:
+    """The target of a decoder, in double precision and normalised; what was asked once is kept."""
+    known: dict[Tokens, tuple[float, ...]] = {}
+
+    def law(tokens: Tokens) -> tuple[float, ...]:
+        if tokens not in known:
+            weights = [float(weight) for weight in decoder.target_law(tokens)]
+            known[tokens] = tuple(weight / sum(weights) for weight in weights)
+        return known[tokens]
+
+    return law
+
+
+def _shortened(case: Case, sequences: int) -> Case:
+    """The case with fewer tokens, where there would be more sequences."""
+    size, most = case.session.vocabulary_size, 1
+    while size ** (most + 1) <= sequences:
+        most += 1
+    submitted = [one.request for one in case.session.operations if isinstance(one, Submit)]
+    if all(request.num_tokens <= most for request in submitted):
+        return case
+    operations = tuple(
+        Submit(replace(one.request, num_tokens=min(one.request.num_tokens, most)), one.seed)
+        if isinstance(one, Submit)
+        else one
+        for one in case.session.operations
+    )
+    title = f"{case.title}, cut to {most}"
+    return replace(case, title=title, session=msgspec.structs.replace(case.session, operations=operations))

@@ -1,0 +1,184 @@
+"""Diagrams of traces: what is drawn is what happened, in text, SVG and PNG."""
+
+import re
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import msgspec
+import pytest
+
+from support.broken_managers import NoCopyOnWrite
+from support.pages import TORN, torn_frames
+from tokenlaw import diagram, diagram_panel
+from tokenlaw.cli import main
+from tokenlaw.diagram import FORMS, Picture, rendered, taken
+from tokenlaw.diagram_shapes import COPIED, DARK, LIGHT, WRONG, Arrow, Box, Label, colour_of
+from tokenlaw.diagram_sheet import ACCEPTANCE, EXACT
+from tokenlaw.impl.paged import PagedBlockManager
+from tokenlaw.properties.block_manager_suite import BlockManagerSuite
+from tokenlaw.properties.trace import New, Trace, save
+from tokenlaw.report import Report, Target
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig, Implementation
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "shared_prefix.json"
+LUMINANCE = (0.2126, 0.7152, 0.0722)
+PATTERN = "min(1, p(x) / q(x))"
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No child process: they take seconds, and other tests are about them."""
+
+    def replay(data: dict[str, Any], target: str, **_: object) -> Report:
+        name, make = ("torn", NoCopyOnWrite) if target == "torn" else ("reference", PagedBlockManager)
+        tried = Implementation(name, "0.1.0", {BLOCK_MANAGER: make})
+        rows = tuple(BlockManagerSuite().replay(tried, data))
+        return Report(Target(name, "0.1.0"), rows, "dev", 0, {}, "")
+
+    monkeypatch.setattr(diagram, "replay", replay)
+
+
+@pytest.fixture
+def picture() -> Picture:
+    return taken(EXAMPLE)
+
+
+def test_the_textbook_picture_in_words(picture: Picture) -> None:
+    told = rendered(picture, ".txt").decode()
+    steps = re.split(r"\n\n(?=\d+\. )", told)
+    assert steps[0] == "shared_prefix on reference 0.1.0"
+    assert len(steps) == 7
+    assert "seq 0  [11 12 13 14][15 16 17 18][20]  in blocks 0 1 2" in steps[3]
+    assert "seq 1  [11 12 13 14][15 16 17 18][20 30]  in blocks 0 1 3" in steps[3]
+    assert re.search(r"block 0 +refs 2 .*held by 0 1, cached", steps[3])
+    assert re.search(r"block 3 +refs 1 +20\* +30\* +31~ +\. +held by 1, copied from block 2", steps[3])
+    assert re.search(r"block 0 +refs 0 .*cached, held by none", steps[6])
+    assert told.count("copied: ") == 1
+    assert EXACT in told
+    assert PATTERN in ACCEPTANCE
+    assert ACCEPTANCE in told
+
+
+def test_the_picture_says_the_same(picture: Picture) -> None:
+    svg = rendered(picture, ".svg").decode()
+    root = ElementTree.fromstring(svg)
+    words = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert words.count("copy") == 1
+    assert words.count("refs 2") == 3 + 2 + 2
+    assert words.count("cached, not held") == 2
+    assert "copied: block 2 \u2192 block 3" in words
+    assert PATTERN in " ".join(filter(None, words))
+    assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|<script|<image|href", svg)
+
+
+def test_one_panel_has_arrows_from_tables_to_blocks(picture: Picture) -> None:
+    _, diverged = picture.frames[2]
+    shapes = diagram_panel.draw_panel(diverged, 3).shapes
+    arrows = [shape for shape in shapes if isinstance(shape, Arrow)]
+    for sequence in diverged.sequences:
+        own = [arrow for arrow in arrows if arrow.colour == colour_of(sequence.number)]
+        assert len(own) == len(sequence.table)
+    assert [arrow.colour for arrow in arrows].count(COPIED) == 1
+    assert colour_of(0) != colour_of(1)
+
+
+def test_what_reads_back_wrong_is_marked_beside_its_colour() -> None:
+    shapes = diagram_panel.draw_panel(torn_frames()[-1], 4).shapes
+    marked = [shape for shape in shapes if isinstance(shape, Box) and shape.edge == WRONG]
+    assert len(marked) == 2  # the slot, and the token that should be there
+    wrong = [shape.text for shape in shapes if isinstance(shape, Label) and shape.colour == WRONG]
+    assert any(text.startswith("kv/content: expected token 5") for text in wrong)
+    bold = [shape.text for shape in shapes if isinstance(shape, Label) and shape.bold]
+    assert "5" in bold
+    assert "6" in bold
+
+
+def test_a_count_that_is_wrong_is_shown_with_the_number_of_holders() -> None:
+    frame = torn_frames()[1]
+    lying = msgspec.structs.replace(frame.blocks[0], references=1)
+    shapes = diagram_panel.draw_panel(msgspec.structs.replace(frame, blocks=(lying,)), 2).shapes
+    assert "refs 1 \u2260 2" in [shape.text for shape in shapes if isinstance(shape, Label)]
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance as WCAG 2 defines it."""
+    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip(LUMINANCE, linear, strict=True))
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+def test_every_text_can_be_read(colours: dict[str, str]) -> None:
+    """A contrast of 4.5, which WCAG 2.1 asks for in small text, on every ground that it stands on."""
+    grounds = {
+        "ink": ("paper", "held", "shared", "cached", "written", "wrong-fill"),
+        "faint": ("paper", "held", "shared", "cached", "written"),
+        **dict.fromkeys(("wrong", "copied", *map(colour_of, range(5))), ("paper",)),
+    }
+    for text, behind in grounds.items():
+        for ground in behind:
+            light, dark = sorted((luminance(colours[text]), luminance(colours[ground])), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 4.5, (text, ground)
+
+
+def test_the_command_line_writes_what_the_name_asks_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["diagram", str(EXAMPLE), "-o", str(tmp_path / "one.svg"), "--step", "2"]) == 0
+    svg = (tmp_path / "one.svg").read_text()
+    assert "2. fork sequence 0 -&gt; sequence 1" in svg
+    assert "1. new sequence" not in svg
+    assert capsys.readouterr().out == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["one.svg"]
+
+
+def test_without_a_file_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagram", str(EXAMPLE), "--step", "3"]) == 0
+    assert capsys.readouterr().out == rendered(taken(EXAMPLE, step=3), ".txt").decode()
+
+
+def test_another_target_draws_what_it_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(TORN, tmp_path / "torn.json")
+    assert main(["diagram", str(tmp_path / "torn.json"), "--target", "torn"]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith("torn on torn 0.1.0\n")
+    assert "kv/write-shared: expected" in told
+    assert "copied" not in told
+
+
+def test_png(picture: Picture) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib (pip install tokenlaw[plots])")
+    content = rendered(Picture(picture.frames[2:3], "$x_1$", ()), ".png")
+    assert content.startswith(b"\x89PNG")
+    assert ".png" in FORMS
+
+
+def test_a_stranger_s_namespace_stays_text(tmp_path: Path) -> None:
+    save(Trace((New((1,), "<script>alert(1)</script>\x1b[1m"),)), tmp_path / "odd.json")
+    svg = rendered(taken(tmp_path / "odd.json"), ".svg").decode()
+    assert "<script" not in svg
+    assert "&lt;script&gt;" in svg
+    assert "\x1b" not in svg
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-o", "out.gif"], "--output out.gif: name a file that ends in .svg, .png, .txt"),
+        (["--step", "7"], f"--step 7: {EXAMPLE} has 6 steps"),
+        (["-o", "missing/out.svg"], "--output missing/out.svg: can't be written: No such file or directory"),
+    ],
+)
+def test_bad_use(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagram", str(EXAMPLE), *options]) == 3
+    assert told in capsys.readouterr().err
+
+
+def test_what_has_no_blocks_to_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(Trace((New((1,)),), contract=KV_STORE), tmp_path / "store.json")
+    assert main(["diagram", str(tmp_path / "store.json")]) == 3
+    assert "only traces of a block-manager are drawn; this is one of a kv-store" in capsys.readouterr().err
+    save(Trace((New((1,)),), CacheConfig(num_blocks=50_000)), tmp_path / "large.json")
+    assert main(["diagram", str(tmp_path / "large.json")]) == 3
+    assert "can't be drawn: it has too many operations, or blocks" in capsys.readouterr().err

@@ -1,0 +1,120 @@
+"""Ctrl-C during ``tokenlaw prove``: the bounds that are known by then are told; a second one ends it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tokenlaw.conversation import ignore
+from tokenlaw.prove_enumeration import SECONDS_AFTER_STOP, Bounds, Named
+from tokenlaw.prove_programs import prove_program
+from tokenlaw.spec.verdicts import Verdict
+
+PROGRAMS = """
+import os, random, signal, time
+
+runs = 0
+
+def interrupt(times):
+    # The parent of this process is the command that the user sees.
+    global runs
+    runs += 1
+    if runs == 10:
+        for _ in range(times):
+            os.kill(os.getppid(), signal.SIGINT)
+            time.sleep(1)
+
+def tosses():
+    return [int(random.random() < 0.5) for _ in range(12)]
+
+def stopped():
+    interrupt(1)
+    time.sleep(0.01)
+    return tosses()
+
+def stopped_twice():
+    interrupt(2)
+    return tosses()
+
+def law(tokens):
+    return [0.5, 0.5]
+
+def law_of_a_biased_coin(tokens):
+    return [0.9, 0.1]
+"""
+
+COMMAND = """
+import signal, sys
+# Whoever starts the tests may ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from tokenlaw.cli import run
+run()
+"""
+
+
+def proved(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str], dict[str, Any] | None]:
+    """The command with these words, and its row of the report, if there is one."""
+    (folder / "programs.py").write_text(PROGRAMS)
+    found = subprocess.run(
+        [sys.executable, "-P", "-c", COMMAND, "prove", *words, "--json", "report.json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    report = folder / "report.json"
+    return found, json.loads(report.read_text())["checks"][0] if report.exists() else None
+
+
+@pytest.mark.parametrize("spec", ["law", "tosses"])
+def test_an_interrupt_gives_the_bounds_so_far(tmp_path: Path, spec: str) -> None:
+    """The spec, a law of the next token or another program, is followed to its end."""
+    found, row = proved(tmp_path, "programs.py::stopped", "--spec", f"programs.py::{spec}")
+    assert found.returncode == 2, found.stderr
+    assert "not decided: stopped" in found.stdout
+    assert "it was stopped (Ctrl-C); run it again, for longer" in found.stdout
+    assert "Ctrl-C again ends at once" in found.stderr
+    assert row is not None
+    statistics = row["statistics"]
+    assert 5 <= statistics["paths"] < 4096  # some paths are run twice
+    assert statistics["unexplored"] == pytest.approx(1 - statistics["paths"] / 4096)
+    assert statistics["tv_at_least"] == 0
+    assert statistics["tv_at_most"] == pytest.approx(statistics["unexplored"])
+
+
+def test_a_law_without_a_spec_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+    found, row = proved(tmp_path, "programs.py::stopped")
+    assert found.returncode == 2
+    assert "of the probability unexplored); nothing was compared with it" in found.stdout
+    assert row is not None
+    assert row["verdict"] == "not exercised"
+
+
+def test_what_is_certain_already_is_refuted(tmp_path: Path) -> None:
+    found, _ = proved(tmp_path, "programs.py::stopped", "--spec", "programs.py::law_of_a_biased_coin")
+    assert found.returncode == 1
+    assert "refuted: stopped" in found.stdout
+
+
+def test_a_second_interrupt_ends_it_without_a_verdict(tmp_path: Path) -> None:
+    found, row = proved(tmp_path, "programs.py::stopped_twice", "--spec", "programs.py::law")
+    assert (found.returncode, row) == (130, None)
+    assert found.stderr.endswith("tokenlaw: interrupted\n")
+
+
+def test_a_stopped_spec_has_a_limit_of_its_own() -> None:
+    assert Bounds().of_spec == Bounds()
+    after = Bounds(seconds=60, stopped=lambda: True).of_spec
+    assert (after.seconds, after.stopped()) == (SECONDS_AFTER_STOP, False)
+    assert Bounds(seconds=1, stopped=lambda: True).of_spec.seconds == 1
+
+
+def test_one_path_is_run_whatever_happens() -> None:
+    """Where a law has one path, stopping changes nothing."""
+    always = Bounds(stopped=lambda: True)
+    found = prove_program(Named(lambda: [0], "zero"), Named(lambda tokens: [1.0], "law"), always, ignore)
+    assert found.verdict is Verdict.HOLDS

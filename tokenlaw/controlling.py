@@ -1,0 +1,167 @@
+"""Runs the controls of one contract, in the process that has just audited the target."""
+
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tokenlaw.controls import Control, Kind
+from tokenlaw.impl.faults.wrappers import WRAPPERS, BrokenWrapper
+from tokenlaw.impl.reference import REFERENCE
+from tokenlaw.spec.contracts import Implementation
+from tokenlaw.spec.suites import Profile, Progress, Settings, Suite
+from tokenlaw.spec.verdicts import Evidence, Verdict, overall
+from tokenlaw.text import encodable, shortened
+
+REFERENCE_PART, BROKEN_PART = 8, 4
+"""A control gets so many times less than the audit: examples, seconds, requests."""
+
+FEWEST_REQUESTS = 20_000
+"""Requests that a broken wrapper gets at least, if the audit has so many; it takes them only if it must."""
+
+_BAD = (Verdict.REFUTED, Verdict.UNKNOWN)
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What was audited, and how: what the controls have in common with it.
+
+    Attributes
+    ----------
+    capabilities : of what the implementation builds.
+    evidence : what was found.
+    seconds : wall-clock time that it took.
+    """
+
+    suite: Suite
+    implementation: Implementation
+    capabilities: frozenset[str]
+    profile: Profile
+    seed: int
+    settings: Settings
+    evidence: Sequence[Evidence]
+    seconds: float
+
+    @property
+    def contract(self) -> str:
+        """The contract."""
+        return self.suite.contract
+
+
+def control(audited: Audited, progress: Progress) -> Iterator[Control]:
+    """The controls that belong to an audit; none for suites of others, which the wrappers aren't made for."""
+    wrapper = WRAPPERS.get(audited.contract)
+    if wrapper is None or not type(audited.suite).__module__.startswith("tokenlaw."):
+        return
+
+    def listen(what: str, done: int, total: int) -> None:
+        progress(f"controls of {audited.contract}: {what}", done, total)
+
+    yield _isolated(Kind.REFERENCE, audited, lambda: _reference(audited, listen))
+    yield _isolated(Kind.BROKEN, audited, lambda: _broken(audited, wrapper, listen))
+
+
+def _isolated(kind: Kind, audited: Audited, work: Callable[[], Control]) -> Control:
+    """A control, whatever it raises."""
+    started = time.monotonic()
+    try:
+        found = work()
+    except (Exception, SystemExit):
+        message = encodable(shortened(f"it raised an exception\n{traceback.format_exc()}"))
+        found = Control(audited.contract, kind, Verdict.UNKNOWN, message=message)
+    return replace(found, seconds=time.monotonic() - started)
+
+
+def _reference(audited: Audited, progress: Progress) -> Control:
+    """The reference, asked what the target was asked."""
+
+    def without(why: str) -> Control:
+        return Control(audited.contract, Kind.REFERENCE, None, message=why)
+
+    contract = audited.contract
+    factory = REFERENCE.factories.get(contract)
+    if factory is audited.implementation.factories[contract]:
+        return without("the target is the reference")
+    if factory is None:
+        return without("there is none of this contract")
+    asked = frozenset(row.check.id for row in audited.evidence if row.verdict is not Verdict.NOT_SUPPORTED)
+    reference = replace(REFERENCE, factories={contract: factory}, capabilities=_declared(contract))
+    found = _run(audited, reference, asked, _part(audited, REFERENCE_PART, 1), progress)
+    spoken = [row for row in found if row.verdict in (*_BAD, Verdict.HOLDS)]
+    if not spoken:
+        return without("it offers none of what was asked")
+    bad = [row for row in spoken if row.verdict in _BAD]
+    return Control(
+        contract,
+        Kind.REFERENCE,
+        overall(row.verdict for row in spoken),
+        tuple(row.check.id for row in bad),
+        bad[0].message if bad else "",
+        tried=max(row.operations for row in spoken),
+    )
+
+
+def _declared(contract: str) -> dict[str, frozenset[str]]:
+    return {name: found for name, found in REFERENCE.capabilities.items() if name == contract}
+
+
+def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Control:
+    """The target in its broken wrapper, asked by one check after the other until one refutes it."""
+    contract, fault = audited.contract, wrapper.fault
+    known = {row.check.id: row for row in audited.evidence}
+    if any(row.verdict is Verdict.REFUTED and not row.known for row in audited.evidence):
+        why = "the target itself is refuted"
+        return Control(contract, Kind.BROKEN, None, message=why, fault=fault)
+    able = [id_ for id_ in wrapper.seen_by if id_ in known and known[id_].verdict is Verdict.HOLDS]
+    if not able:
+        why = "no check that could see it was asked and holds"
+        return Control(contract, Kind.BROKEN, None, message=why, fault=fault)
+    broken = wrapper.broken(audited.implementation, contract, audited.capabilities)
+    part = _part(audited, BROKEN_PART, FEWEST_REQUESTS)
+    started, tried, told = time.monotonic(), 0, ""
+    for number, check in enumerate(able):
+        row = _run(audited, broken, frozenset({check}), part, progress)[0]
+        tried += row.operations
+        if row.verdict is Verdict.REFUTED:
+            return Control(contract, Kind.BROKEN, row.verdict, (check,), fault=fault, tried=tried)
+        told = f"{told}{check}: {row.verdict}\n{row.message}\n"
+        if time.monotonic() - started > audited.seconds / BROKEN_PART:
+            able = able[: number + 1]
+            break
+    message = encodable(shortened(f"nothing refuted it, of {', '.join(able)}\n{told}".rstrip()))
+    return Control(contract, Kind.BROKEN, Verdict.HOLDS, message=message, fault=fault, tried=tried)
+
+
+def _part(audited: Audited, times: int, fewest: int) -> tuple[Profile, Settings]:
+    """Profile and settings with so many times less than those of the audit, but so many requests at least."""
+    profile, settings = audited.profile, audited.settings
+
+    def part(requests: int) -> int:
+        return min(requests, max(fewest, requests // times))
+
+    smaller = replace(
+        profile,
+        examples=max(1, profile.examples // times),
+        seconds=min(profile.seconds, audited.seconds) / times,
+        requests=part(profile.requests),
+    )
+    budget = None if settings.budget is None else part(settings.budget)
+    return smaller, replace(settings, budget=budget, continued=None)
+
+
+def _run(
+    audited: Audited,
+    implementation: Implementation,
+    selected: frozenset[str],
+    part: tuple[Profile, Settings],
+    progress: Progress,
+) -> list[Evidence]:
+    profile, settings = part
+    return audited.suite.run(
+        implementation,
+        profile=profile,
+        seed=audited.seed,
+        selected=selected,
+        progress=progress,
+        settings=settings,
+    )

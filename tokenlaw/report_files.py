@@ -1,0 +1,85 @@
+"""The files that a run writes its report to: JSON, JUnit XML, HTML."""
+
+# ruff: noqa: PLC0415 - each form is made where it is asked for only
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tokenlaw.errors import BadUse
+from tokenlaw.options import report_file
+from tokenlaw.report import Report
+from tokenlaw.writing import formatted, write_to
+
+Json = Annotated[Path | None, typer.Option(help="Write the report as JSON to this file, or -.")]
+Html = Annotated[Path | None, typer.Option(help="Write it as an HTML page to this file, or -.")]
+
+
+def _json(report: Report) -> bytes:
+    return formatted(report.to_data())
+
+
+def _junit(report: Report) -> bytes:
+    from tokenlaw.junit import to_xml
+
+    return to_xml(report)
+
+
+def _html(report: Report) -> bytes:
+    from tokenlaw.html_report import to_html
+
+    return to_html(report.to_data())
+
+
+_FORMS: Mapping[str, Callable[[Report], bytes]] = {"--json": _json, "--junit": _junit, "--html": _html}
+
+
+@dataclass(frozen=True)
+class ReportFiles:
+    """Option to file, for those that were named; all of them can be written, and are different.
+
+    Raises
+    ------
+    BadUse
+        Nothing can be written to one of them, or two options name one file.
+    """
+
+    paths: Mapping[str, Path]
+
+    @staticmethod
+    def named(
+        context: typer.Context,
+        *,
+        json: Path | None = None,
+        junit: Path | None = None,
+        html: Path | None = None,
+    ) -> "ReportFiles":
+        """The files of a command line."""
+        options = {"--json": json, "--junit": junit, "--html": html}
+        tried = {option: report_file(context, path, option) for option, path in options.items()}
+        paths = {option: path for option, path in tried.items() if path is not None}
+        for one, other in combinations(paths, 2):
+            if paths[one].resolve() == paths[other].resolve():
+                raise BadUse(f"{one} and {other} both name {paths[one]}; name two files")
+        return ReportFiles(paths)
+
+    def leave_room_for(self, folder: Path, option: str) -> None:
+        """Raise `BadUse` if a file stands where this folder, or one above it, has to be made."""
+        for name, path in self.paths.items():
+            if folder.resolve().is_relative_to(path.resolve()):
+                needed = f"a folder of that name is needed for {option}"
+                raise BadUse(f"{name} {path}: {needed}; name another file")
+
+    def write(self, report: Report) -> list[str]:
+        """Write all files; what couldn't be written, which must not hide the verdict."""
+        unwritten = []
+        for option, path in self.paths.items():
+            try:
+                write_to(path, option, _FORMS[option](report))
+            except BadUse as error:
+                unwritten.append(str(error))
+        return unwritten
