@@ -26,8 +26,8 @@ L1 to L21 are the laws of a speculative step. Which of them are asked depends on
 textbook's joint law, so they aren't held to L6 to L9.
 
 D1 to D14 are what whole decoding loops owe in sessions of requests: every token that is certain (greedy
-decoding, or a target of certain tokens) is compared with target-only decoding, whatever arrives, forks, ends or
-waits meanwhile. E1 to E9 are the laws of what they decode.
+decoding, or a target of certain tokens) is compared with target-only decoding, whatever arrives, forks,
+ends or waits meanwhile. E1 to E9 are the laws of what they decode.
 
 Never required, because correct engines differ in it: that identical blocks are merged, that nothing
 stays allocated beyond the declared lookahead, that a prefix which could be hit is hit, that a cached

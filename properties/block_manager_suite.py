@@ -61,7 +61,8 @@ class BlockManagerSuite:
                 return row
             trace = trace_of(row.counterexample, BLOCK_MANAGER)
             announce(trace)
-            return replace(row, frames=film(factory, trace, capabilities, row.check.id))
+            _, frames = film(factory, trace, capabilities, row.check.id)
+            return replace(row, frames=frames)
 
         return [filmed(row) for row in found]
 
@@ -84,7 +85,5 @@ class BlockManagerSuite:
         capabilities = effective_capabilities(implementation, BLOCK_MANAGER, factory(trace.config))
         require(needed_capabilities(trace), capabilities, implementation)
         announce(trace)
-        outcome = run_trace(factory, trace, capabilities, read_back_every=1)
-        rows = judge(self.checks, capabilities, judgement_of(outcome, trace))
-        announce(trace)
-        return with_frames(rows, film(factory, trace, capabilities))
+        outcome, frames = film(factory, trace, capabilities)
+        return with_frames(judge(self.checks, capabilities, judgement_of(outcome, trace)), frames)

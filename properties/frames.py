@@ -27,7 +27,7 @@ def film(
     trace: Trace,
     capabilities: frozenset[str],
     check: str | None = None,
-) -> list[dict[str, Any]]:
+) -> tuple[Outcome, list[dict[str, Any]]]:
     """Run a trace on a fresh manager and look at it after each operation.
 
     Parameters
@@ -37,17 +37,19 @@ def film(
 
     Returns
     -------
-    list of plain data
-        One `Frame` for each operation until the run ended; empty for what is too large to be drawn.
+    outcome
+        Of the run, everything having been read back after every operation.
+    frames
+        Plain data: one `Frame` for each operation until the run ended; none for what is too large to draw.
     """
+    muted = frozenset(one.id for one in BLOCK_MANAGER_CHECKS if check not in (None, one.id))
     slots = trace.config.num_blocks * trace.config.block_size * len(trace.operations)
     if slots > MOST_SLOTS:
-        return []
-    muted = frozenset(one.id for one in BLOCK_MANAGER_CHECKS if check not in (None, one.id))
+        return run_trace(manager_factory, trace, capabilities, muted), []
     camera = _Camera(trace)
     outcome = run_trace(manager_factory, trace, capabilities, muted, watch=camera)
-    found: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(camera.developed(outcome)))
-    return found
+    frames: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(camera.developed(outcome)))
+    return outcome, frames
 
 
 def with_frames(rows: list[Evidence], frames: list[dict[str, Any]]) -> list[Evidence]:

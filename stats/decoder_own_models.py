@@ -13,8 +13,8 @@ from tokenlaw.spec.sessions import Session, Submit
 from tokenlaw.stats.decoder_cases import MODELS, PAIR_PROMPT, Case, law_cases
 
 FEW_SEQUENCES, MOST_SEQUENCES = 9, 256
-"""Sequences that a sample may have in every run and in larger ones; requests are made shorter for that. Models
-without zeros have many paths, and are slower than tables."""
+"""Sequences that a sample may have in every run and in larger ones; requests are made shorter for that.
+Models without zeros have many paths, and are slower than tables."""
 
 
 class OwnModels:

@@ -1,12 +1,14 @@
 """One situation carried out on a fresh decoder, and what came of it as the outcome of a program."""
 
 import math
+import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from tokenlaw.spec.decoder_contract import DecoderConfig
 from tokenlaw.spec.laws import Tokens
@@ -21,8 +23,47 @@ from tokenlaw.stats.decoder_checks import LOGPROBS
 LOGPROB_ROUNDING = 1e-4
 """Log-probabilities may differ by this much: they are those of single precision, after a softmax."""
 
+WALL = 3.0
+"""So many times the seconds of processor time may pass on the clock."""
+
+SCHEDULING = Path("/proc/self/schedstat")
+"""Where Linux tells how long this process had the processor, and how long it waited for it; nanoseconds."""
+
 Make = Callable[[DecoderConfig], Any]
 """Builds a decoder."""
+
+
+class Stopwatch:
+    """Seconds of processor time since it was made, or a third of those on the clock, if that is more.
+
+    Decoders that wait, for a device or for another process, use little processor time here. What passes while
+    others have the processor doesn't count: on a busy machine proofs aren't given up early.
+    """
+
+    def __init__(self) -> None:
+        self._processor, self._clock = time.process_time(), _undisturbed()
+
+    def __call__(self) -> float:
+        """What is used up so far."""
+        used, passed = time.process_time() - self._processor, _undisturbed() - self._clock
+        return max(used, passed / WALL)
+
+
+def _undisturbed() -> float:
+    """Seconds on the clock without those in which others had the processor, where the system tells them."""
+    try:
+        waited = int(SCHEDULING.read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        waited = 0.0
+    return time.perf_counter() - waited
+
+
+class Watch(Protocol):
+    """Sees what a decoder does."""
+
+    def over(self, decoder: Any) -> Any:
+        """The decoder, watched."""
+        ...
 
 
 class OtherWayError(Exception):
@@ -113,10 +154,20 @@ class DecoderProgram:
     ) -> None:
         self.case, self.model, self.plan = case, model, planned(case)
         self._make, self._config = make, case.session.config
+        self._declared = capabilities
         self._capabilities = capabilities if case.served else frozenset[str]()
         self._seed, self._runs, self._afresh = seed, count(first), afresh
         self._right: dict[tuple[int, Tokens], tuple[float, ...]] = {}
         self.events: Counter[str] = Counter()
+
+    def watched(self, watch: Watch) -> "DecoderProgram":
+        """The same program, whose decoders are watched."""
+        make, model = self._make, self.model
+
+        def watched(config: DecoderConfig) -> Any:
+            return watch.over(make(config))
+
+        return DecoderProgram(watched, self.case, model, self._declared, seed=self._seed)
 
     def __call__(self) -> Outcome:
         """The outcome of the next run; what the decoder raises is raised."""

@@ -4,7 +4,6 @@ The unmodified decoder carries a session out once for each path. What is proved 
 variation in the situations that were tried; what is refuted is wrong in one of them by at least that much.
 """
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_laws import Comparison, Question, compared, questions
-from tokenlaw.stats.decoder_programs import DecoderProgram, Make, Outcome
+from tokenlaw.stats.decoder_programs import DecoderProgram, Make, Outcome, Stopwatch
 from tokenlaw.stats.enumeration.errors import EnumerationError, NotRepeatableError
 from tokenlaw.stats.enumeration.exact_law import Enumerator
 from tokenlaw.stats.enumeration.law import Law, Raised
@@ -63,13 +62,14 @@ class CaseProof:
     Attributes
     ----------
     comparisons : every law that is asked for, with bounds; empty where the case can't be enumerated.
-    law : of the outcomes; None likewise.
+    law, program : of the outcomes, and what they are of; None likewise.
     reason : why it can't be enumerated.
     """
 
     case: Case
     comparisons: tuple[Comparison, ...] = ()
     law: Law | None = None
+    program: DecoderProgram | None = None
     reason: str = ""
 
     @property
@@ -137,7 +137,7 @@ class Prover:
             law = self._run(program, paths, seconds)
             _require_answers(law)
             comparisons = tuple(compared(law, question) for question in self.asked.questions(program))
-            found = CaseProof(case, comparisons, law)
+            found = CaseProof(case, comparisons, law, program)
             if found.refuted(self.asked.tolerance):
                 self._confirm(case, law, max(LEAST_REPEATS, REPEATED_PATHS // law.paths))
             elif law.paths == 1:
@@ -150,7 +150,7 @@ class Prover:
         def one() -> list[Outcome]:
             return [program()]
 
-        clock = time.process_time
+        clock = Stopwatch()
         return self._enumerator.laws(one, 1, max_paths=paths, seconds=seconds, clock=clock)
 
     def _confirm(self, case: Case, law: Law, repeats: int) -> None:

@@ -10,7 +10,7 @@ from tokenlaw.spec.verdicts import PROVED, SAMPLED, Check, Evidence, Verdict
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_checks import EVENT
 from tokenlaw.stats.decoder_places import DecoderPlace
-from tokenlaw.stats.decoder_proving import CaseProof
+from tokenlaw.stats.decoder_proving import MOST_PATHS, CaseProof
 from tokenlaw.stats.decoder_sampling import CaseSamples
 from tokenlaw.stats.decoder_words import refuted_by_proof, refuted_by_samples
 from tokenlaw.stats.e_values import average_log_e
@@ -91,11 +91,11 @@ class CheckLaws:
         """The row."""
         proof, samples = self.refuting_proof, self.refuting_samples
         if proof is not None:
-            place = self.place(proof.case, paths=proof.paths)
+            place = self.place(proof.case, paths=MOST_PATHS)
             message = "\n".join([refuted_by_proof(proof), *self._others(proof)])
             return self._row(Verdict.REFUTED, message, place)
         if samples is not None:
-            place = self.place(samples.case, samples=samples.samples)
+            place = self.place(samples.case, samples=samples.planned)
             needed = -math.log(self.case_alpha) - self.before
             return self._row(Verdict.REFUTED, refuted_by_samples(samples, needed), place)
         crashes = [one.crash for one in self.samples if one.crash]
@@ -106,10 +106,10 @@ class CheckLaws:
         told = [tv for tv in self._visible if tv < 1]
         if not self._proved and not told:
             few = sum(one.samples for one in self.samples)
-            return self._row(
-                Verdict.NOT_EXERCISED, f"{few} samples promise to refute nothing (alpha {self.alpha:.2g})"
-            )
-        return self._row(Verdict.HOLDS, " ".join(filter(None, [self._certificate(), self._power(told)])))
+            text = f"{few} samples promise to refute nothing (alpha {self.alpha:.2g}). {self._unjudged()}"
+            return self._row(Verdict.NOT_EXERCISED, text.strip())
+        texts = [self._certificate(), self._power(told), self._unjudged()]
+        return self._row(Verdict.HOLDS, " ".join(filter(None, texts)))
 
     @property
     def _proved(self) -> list[CaseProof]:
@@ -155,6 +155,11 @@ class CheckLaws:
             return f"{text} Not proved: {reasons[0]}."
         left = len(self.cases) - len(self._proved)
         return f"{text} Not finished: {left} more." if left else text
+
+    def _unjudged(self) -> str:
+        """Cases that couldn't even be sampled."""
+        reasons = [f"{one.case.title}: {one.reason}" for one in self.samples if one.reason]
+        return f"Not judged: {'; '.join(reasons)}." if reasons else ""
 
     def _power(self, told: list[float]) -> str:
         if not told:

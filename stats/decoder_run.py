@@ -1,11 +1,13 @@
 """One run of the laws of a decoder: proofs first, then samples of what can't be proved."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tokenlaw.spec.announcing import announce, announce_evidence
+from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import Evidence
 from tokenlaw.stats.decoder_cases import LARGER_ROUNDS, Case
+from tokenlaw.stats.decoder_programs import Stopwatch
 from tokenlaw.stats.decoder_proving import MOST_PATHS, Asked, CaseProof, Prover
 from tokenlaw.stats.decoder_rows import CheckLaws
 from tokenlaw.stats.decoder_sampling import MOST_SAMPLES, Sampler
@@ -39,14 +41,12 @@ class LawRun:
     ----------
     asked : the decoder.
     laws : what is known of each check, empty at first.
-    seconds : of processor time for everything.
-    alive : called now and then.
+    seconds : for everything, of a `Stopwatch`.
+    progress : as in `tokenlaw.spec.suites.Progress`.
     """
 
-    def __init__(
-        self, asked: Asked, laws: Sequence[CheckLaws], seconds: float, alive: Callable[[], None]
-    ) -> None:
-        self._asked, self._seconds, self._alive = asked, seconds, alive
+    def __init__(self, asked: Asked, laws: Sequence[CheckLaws], seconds: float, progress: Progress) -> None:
+        self._asked, self._seconds, self._progress, self._done = asked, seconds, progress, 0
         self._laws = {one.check.id: one for one in laws}
         # The first ones of all checks come first: where time is short, every check has something.
         ranked = [(case.larger, rank, case) for one in laws for rank, case in enumerate(one.cases)]
@@ -54,17 +54,16 @@ class LawRun:
 
     def run(self) -> list[Evidence]:
         """A row for each check."""
-        started = time.process_time()
+        used = Stopwatch()
         self._prove(self._seconds)
-        left = self._seconds - (time.process_time() - started)
-        self._sample(max(left, self._seconds * LEAST_FOR_SAMPLES))
+        self._sample(max(self._seconds - used(), self._seconds * LEAST_FOR_SAMPLES))
         return [one.evidence() for one in self._laws.values()]
 
     def _prove(self, seconds: float) -> None:
-        end, tried = time.process_time() + seconds, list[CaseProof]()
+        used, tried = Stopwatch(), list[CaseProof]()
         with Prover(self._asked) as prover:
             for number, case in enumerate(self._cases):
-                left = end - time.process_time()
+                left = seconds - used()
                 gave_up = len(tried) >= GIVE_UP and all(one.reason for one in tried)
                 if left <= 0 or gave_up or prover.hidden:
                     break
@@ -72,15 +71,24 @@ class LawRun:
                 if laws.refuting_proof is None:
                     share = GENEROUS * left / (len(self._cases) - number)
                     tried.append(self._proof(prover, case, min(share, left)))
-        if prover.hidden:
-            for laws in self._laws.values():
-                laws.proofs = [CaseProof(one.case, reason=one.reason or prover.hidden) for one in laws.proofs]
+        if prover.hidden or (tried and all(one.reason for one in tried)):
+            self._forget(prover.hidden or tried[0].reason)
         for laws in self._laws.values():
             if laws.refuting_proof is not None:
                 announce_evidence(laws.evidence())
 
+    def _forget(self, reason: str) -> None:
+        """Nothing is proved, for this reason."""
+        for laws in self._laws.values():
+            reasons = [CaseProof(one.case, reason=one.reason or reason) for one in laws.proofs]
+            laws.proofs = reasons or [CaseProof(laws.cases[0], reason=reason)]
+
+    def _alive(self) -> None:
+        self._progress("laws", min(self._done, len(self._cases)), len(self._cases))
+
     def _proof(self, prover: Prover, case: Case, seconds: float) -> CaseProof:
         laws, started = self._laws[case.check], time.perf_counter()
+        self._done += 1
         self._alive()
         announce(laws.place(case, paths=MOST_PATHS).to_data())
         found = prover.prove(case, seconds=seconds)
@@ -95,11 +103,11 @@ class LawRun:
                 unproved = laws.unproved()
                 laws.to_sample = len(unproved)
                 open_cases += unproved
-        end = time.process_time() + seconds
+        used = Stopwatch()
         for number, case in enumerate(open_cases):
             laws = self._laws[case.check]
             if laws.refuting_samples is None:
-                self._sample_case(laws, case, (end - time.process_time()) / (len(open_cases) - number))
+                self._sample_case(laws, case, (seconds - used()) / (len(open_cases) - number))
 
     def _sample_case(self, laws: CheckLaws, case: Case, seconds: float) -> None:
         started = time.perf_counter()

@@ -1,7 +1,6 @@
 """Samples of a decoder whose random numbers can't be decided: counts against the exact laws."""
 
 import math
-import time
 import traceback
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping
@@ -9,9 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tokenlaw.stats.counts import Counts
+from tokenlaw.stats.counts import Law as TableLaw
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_laws import Cell, Comparison, Question, compared
-from tokenlaw.stats.decoder_programs import DecoderProgram, OtherWayError, Outcome
+from tokenlaw.stats.decoder_programs import DecoderProgram, OtherWayError, Outcome, Stopwatch
 from tokenlaw.stats.decoder_proving import Asked
 from tokenlaw.stats.distances import tv_bounds
 from tokenlaw.stats.e_values import average_log_e, dirichlet_log_e, product_log_e
@@ -38,7 +39,7 @@ class CaseSamples:
 
     Attributes
     ----------
-    samples : how many were counted.
+    samples : how many were counted, of those that were planned.
     log_e : natural logarithm of the e-value of all its laws together.
     worst : the law that speaks most against it, as frequencies beside probabilities; None without samples.
     visible : for each law the smallest deviation that would have been refuted; infinity if that isn't known.
@@ -49,6 +50,7 @@ class CaseSamples:
 
     case: Case
     samples: int = 0
+    planned: int = 0
     log_e: float = 0.0
     worst: Comparison | None = None
     visible: tuple[float, ...] = ()
@@ -80,11 +82,10 @@ class Sampler:
     def samples_in(self, seconds: float) -> int:
         """How many there is processor time for, at least one; what the decoder raises is raised."""
         program = self._program(PILOTED)
-        started = time.process_time()
+        used = Stopwatch()
         for _ in range(PILOT):
             program()
-        used = max(time.process_time() - started, 1e-6)
-        return max(1, min(int(seconds / used * PILOT), MOST_SAMPLES))
+        return max(1, min(int(seconds / max(used(), 1e-6) * PILOT), MOST_SAMPLES))
 
     def sampled(self, *, seconds: float = 0.0, samples: int = 0) -> CaseSamples:
         """Count as many samples as are asked for, or as there is time for; fewer if they refute."""
@@ -104,7 +105,7 @@ class Sampler:
         except Exception:
             told = f"{self.case.title}: the decoder raised an exception.\n{traceback.format_exc()}"
             return CaseSamples(self.case, crash=told)
-        return self._found(program, whole=drawn == number)
+        return self._found(program, number)
 
     def _program(self, first: int) -> DecoderProgram:
         return self.asked.program(self.case, first=first, afresh=False)
@@ -124,15 +125,18 @@ class Sampler:
     def _refutes(self, log_e: float) -> bool:
         return log_e + self.before >= -math.log(self.alpha)
 
-    def _found(self, program: DecoderProgram, *, whole: bool) -> CaseSamples:
+    def _found(self, program: DecoderProgram, planned: int) -> CaseSamples:
         asked = self.asked.questions(program)
         samples, part = self._counts.total(), self.alpha / len(asked)
         law = Law({outcome: count / samples for outcome, count in self._counts.items()}, paths=samples)
         worst = max(asked, key=self._gate)
+        # Bounds hold only if the number of samples doesn't depend on what was drawn.
+        whole = samples == planned
         bounds = [self._bounds(question, part) for question in asked if whole and not question.is_conditional]
         return CaseSamples(
             self.case,
             samples,
+            planned,
             self._log_e(program),
             compared(law, worst),
             tuple(_visible(question, samples, part) for question in asked),
@@ -152,7 +156,7 @@ def counts_of(counts: Mapping[Outcome, int], question: Question) -> dict[Hashabl
     return found
 
 
-def _arrays(counts: Mapping[Cell, int], law: Mapping[Cell, float]) -> tuple[np.ndarray, np.ndarray]:
+def _arrays(counts: Mapping[Cell, int], law: Mapping[Cell, float]) -> tuple[Counts, TableLaw]:
     """Counts and probabilities of the same cells; the last one has all that is impossible."""
     strays = sum(count for cell, count in counts.items() if cell not in law)
     masses = np.array([*law.values(), 0.0])

@@ -1,11 +1,12 @@
 """The suite of the laws of the decoder contract."""
 
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from tokenlaw.spec.capabilities import check_mandatory, effective_capabilities, needed
-from tokenlaw.spec.contracts import DECODER, Implementation
+from tokenlaw.spec.contracts import DECODER, ContractError, Implementation
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
@@ -40,14 +41,17 @@ class DecoderLaws:
     ) -> list[Evidence]:
         """Find out the laws of all small situations, in the profile's seconds of processor time."""
         budget = settings.budget or profile.requests
-        subject = _Subject(implementation, seed, settings, rounds_of(budget))
+        chosen = [check for check in self.checks if check.id in selected]
+        try:
+            subject = _Subject(implementation, seed, settings, rounds_of(budget))
+        except ContractError:
+            raise
+        except Exception:
+            told = f"the decoder couldn't be built.\n{traceback.format_exc()}"
+            return shown_once([Evidence(check, Verdict.UNKNOWN, message=told) for check in chosen])
         laws = subject.laws(selected)
         seconds = profile.seconds * budget / profile.requests
-        found = {
-            row.check.id: row
-            for row in LawRun(subject.asked, laws, seconds, lambda: progress("laws", 0, 1)).run()
-        }
-        chosen = [check for check in self.checks if check.id in selected]
+        found = {row.check.id: row for row in LawRun(subject.asked, laws, seconds, progress).run()}
         return shown_once([found.get(check.id) or subject.refusal(check) for check in chosen])
 
     def replay(

@@ -6,10 +6,11 @@ from typing import Any
 from tokenlaw.stats.decoder_laws import NUMBERS, Cell, Comparison
 from tokenlaw.stats.decoder_programs import Outcome
 from tokenlaw.stats.decoder_proving import CaseProof
+from tokenlaw.stats.decoder_retelling import retold
 from tokenlaw.stats.decoder_sampling import CaseSamples
 from tokenlaw.stats.e_values import log10_of
 from tokenlaw.stats.enumeration.law import Law
-from tokenlaw.stats.enumeration.narrative import narrate
+from tokenlaw.stats.enumeration.narrative import Line
 
 MOST_OUTCOMES = 5
 """Outcomes that are shown side by side."""
@@ -28,8 +29,9 @@ def refuted_by_proof(proof: CaseProof) -> str:
         f"Situation {proof.case.title}: the {worst.question.what} is off by TV {open_}{worst.least:.3g}, "
         f"{law.paths} paths."
     ]
-    told = shortest_path(worst, law)
-    if told:
+    path = shortest_path(worst, law)
+    if path is not None and proof.program is not None:
+        told = _cut(retold(proof.program, *path))
         lines.append(f"  A path that shows it: {'; '.join(told)}.")
     return "\n".join([*lines, *_side_by_side(worst)])
 
@@ -67,8 +69,8 @@ def _shown(group: Hashable, cell: Cell) -> str:
     return shown if group is None else f"{shown}, forked at {list(given)}"
 
 
-def shortest_path(comparison: Comparison, law: Law) -> list[str]:
-    """The path of the fewest choices among those that lead to what happens too often, in words."""
+def shortest_path(comparison: Comparison, law: Law) -> tuple[Line, Outcome] | None:
+    """The path of the fewest choices to what happens too often; None where nothing is chosen."""
     excess = {
         place: found - comparison.exact.get(place, 0.0)
         for place, found in comparison.found.items()
@@ -80,19 +82,14 @@ def shortest_path(comparison: Comparison, law: Law) -> list[str]:
     largest = max(telling.values(), default=0.0)
     wrong = {place for place, weight in telling.items() if weight >= largest / 2}
     question, examples = comparison.question, law.examples.items()
-    lines: list[Any] = [
+    lines: list[tuple[Line, Outcome]] = [
         (example[0].line(example[1]), outcome)
         for outcome, example in examples
         if isinstance(outcome, Outcome)
         and example is not None
         and (question.group(outcome), question.cell(outcome)) in wrong
     ]
-    if not lines:
-        return []
-    line, outcome = min(lines, key=lambda pair: len(pair[0]))
-    single = len(outcome.tokens) == 1 and not outcome.remark
-    told = narrate(line, outcome.tokens[0] if single else str(outcome))
-    return _cut(told)
+    return min(lines, key=lambda pair: len(pair[0]), default=None)
 
 
 def _cut(told: Sequence[str]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from tokenlaw.spec.generation_contracts import TEXTBOOK
 from tokenlaw.stats.cells import worst_cells
 from tokenlaw.stats.distances import plug_in_tv, tv_bounds
 from tokenlaw.stats.e_values import log10_of
@@ -129,3 +130,14 @@ def _support_text(trial: Trial, kind: Kind, result: KindResult, impossible: list
         f"Rows {_named(kind)} of scenario {trial.scenario.name!r} emitted what can't happen: "
         f"{'; '.join(shown)}, in {int(result.seen.outcomes.sum())} rows."
     )
+
+
+def worst_law(trial: Trial, claims: str) -> str:
+    """The law of those that are searched for that the trial speaks most against."""
+    log_es = {check: trial.log_e(check) for check in (COMPLETED, JOINT)[: 1 + (claims == TEXTBOOK)]}
+    return max(log_es, key=lambda check: log_es[check] or 0.0)
+
+
+def worst_finding(trial: Trial, claims: str, needed: float) -> str:
+    """What speaks most against a trial of searched laws."""
+    return support_finding(trial) or gate_finding(trial, worst_law(trial, claims), needed)

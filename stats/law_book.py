@@ -3,36 +3,23 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.stats.e_values import average_log_e
-from tokenlaw.stats.law_outcome import Finding, LawOutcome
+from tokenlaw.stats.law_outcome import Finding, LawOutcome, Shown
 from tokenlaw.stats.ledger import Kind, Ledger, Stake
 from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.scenario import Scenario
 from tokenlaw.stats.together import EVENT, Together
 from tokenlaw.stats.tree_trial import TREE_NAMES
-from tokenlaw.stats.verifier_checks import (
-    BY_ID,
-    GATES,
-    PREFIXES,
-    SEARCHED,
-    TOGETHER,
-    TREES,
-    WEIGHTS,
-    WIDE,
-)
+from tokenlaw.stats.verifier_checks import BY_ID, GATES, PREFIXES, SEARCHED, TOGETHER, TREES, WEIGHTS, WIDE
 
 TRIAL_GATES = (COMPLETED, JOINT, LENGTH, REJECTED, BONUS, DRAFTS)
 
 SEARCH_NAME, WHOLE_RUN = "searched laws", "the whole run"
 """What stands for a scenario in the search, and for all of them."""
-
-ShownLaw = Mapping[str, Any]
-Shower = Callable[[], ShownLaw | None]
 
 
 class LawBook:
@@ -140,9 +127,7 @@ class LawBook:
             for event in outcome.check.exercised_by:
                 outcome.exercised[event] += events.get(event, 0)
 
-    def found(
-        self, check: str, weight: float, text: str, place: Place, shown: ShownLaw | None = None
-    ) -> None:
+    def found(self, check: str, weight: float, text: str, place: Place, shown: Shown = None) -> None:
         """Note what speaks against a check, if it is asked at all; ``shown`` is to be drawn."""
         if self.asks(check):
             self.outcomes[check].findings.append(Finding(weight, text, self._seen_at(place, check), shown))
@@ -156,7 +141,12 @@ class LawBook:
         return [] if self._ledger is None else [entry.name for entry in self._ledger.gates()]
 
     def tested(
-        self, check: str, p_value: float, text: Callable[[], str], place: Place, shown: Shower = lambda: None
+        self,
+        check: str,
+        p_value: float,
+        text: Callable[[], str],
+        place: Place,
+        shown: Callable[[], Shown] = lambda: None,
     ) -> None:
         """Note one of the p-values of a check, and what it is about if it is small."""
         self.outcomes[check].p_values.append(p_value)
@@ -203,8 +193,9 @@ class LawBook:
         rows = {gate: self._row(gate, self.outcomes[gate]) for gate in self._gates()}
         gates = {gate: row.verdict for gate, row in rows.items()}
         if self._ledger is None or not gates:
-            never = f"never happened: {EVENT}"
-            return Evidence(outcome.check, Verdict.NOT_EXERCISED, {EVENT: 0}, message=never)
+            return Evidence(
+                outcome.check, Verdict.NOT_EXERCISED, {EVENT: 0}, message=f"never happened: {EVENT}"
+            )
         found = Together(self._ledger, gates)
         place = self.whole if found.verdict() is Verdict.REFUTED else None
         broken = [row.message for row in rows.values() if row.verdict is Verdict.UNKNOWN]

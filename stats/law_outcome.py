@@ -34,6 +34,10 @@ LARGEST_LOG = 1e6
 """Stands for infinity in reports: JSON has none."""
 
 
+Shown = Mapping[str, Any] | None
+"""A law as data to be drawn (`tokenlaw.stats.shown_laws.ShownLaw`); None where there is none."""
+
+
 @dataclass(frozen=True)
 class Finding:
     """What speaks against a check: how much, in words, where it is seen again, and data to be drawn."""
@@ -41,7 +45,7 @@ class Finding:
     weight: float
     text: str
     place: Place
-    shown: Mapping[str, Any] | None = None
+    shown: Shown = None
 
 
 @dataclass

@@ -89,6 +89,7 @@ class Prover:
     seed, device : of the run.
     tolerance : total variation up to which a law may differ.
     rows : rows of a batch at most.
+    alive : called after every path.
 
     Attributes
     ----------
@@ -105,7 +106,9 @@ class Prover:
         device: str,
         tolerance: float,
         rows: int | None,
+        alive: Callable[[], None] = lambda: None,
     ) -> None:
+        self._alive = alive
         self._make, self._claims, self._seed, self._device = make, claims, seed, device
         self._tolerance = tolerance
         self._in_batches = rows is None or rows >= ROWS
@@ -174,7 +177,9 @@ class Prover:
             raise NotRepeatableError(UNSEEN) from error
 
     def _law(self, program: Program, rows: int, max_paths: int, seconds: float) -> Law:
-        return self._enumerator.laws(program, rows, max_paths=max_paths, seconds=seconds)
+        return self._enumerator.laws(
+            program, rows, max_paths=max_paths, seconds=seconds, progress=lambda *_: self._alive()
+        )
 
     def _program(self, case: Case, *, rows: int = 1, first: int = 0, afresh: bool = False) -> Program:
         shape = {"rows": rows, "first": first}

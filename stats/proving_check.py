@@ -102,6 +102,7 @@ def _evidence(
         device=request.settings.device,
         tolerance=request.tolerance,
         rows=request.most_rows,
+        alive=alive,
     )
 
     def enter(case: Case) -> None:

@@ -19,14 +19,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tokenlaw.spec.generation_contracts import TEXTBOOK
 from tokenlaw.spec.philox import derived_key
 from tokenlaw.stats.e_values import average_log_e, log10_of
 from tokenlaw.stats.examiner import ROWS_AT_ONCE, Examiner, Example
-from tokenlaw.stats.findings import gate_finding, support_finding
+from tokenlaw.stats.findings import worst_finding, worst_law
 from tokenlaw.stats.guarded import CrashError
 from tokenlaw.stats.guided_search import climb
-from tokenlaw.stats.measures import COMPLETED, JOINT
 from tokenlaw.stats.planner import BUDGET_FACTOR, noncentrality
 from tokenlaw.stats.protocol import ProtocolError
 from tokenlaw.stats.searched_laws import LawPair, drawn_pair, varied_pair
@@ -133,8 +131,8 @@ def search(
     try:
         if rows_left >= LEAST_ROWS:
             trial = repeat(verifier, counterexample, device=device, alive=alive, rows_at_once=rows_at_once)
-            again += f"; tried once more:\n{_finding(trial, claims, hunt.threshold)}"
-            shown = shown_gate(trial, _worst_check(trial, claims))
+            again += f"; tried once more:\n{worst_finding(trial, claims, hunt.threshold)}"
+            shown = shown_gate(trial, worst_law(trial, claims))
     except (CrashError, ProtocolError) as error:
         again += f"; tried once more, it fails: {error}"
     finding = f"{found.pair.describe()}\n{again}"
@@ -155,17 +153,6 @@ def repeat(
     trial = Trial(verifier, scenario, claims=claims, seed=seed, device=device)
     trial.run_stage(counterexample["rows"], rows_at_once, alive)
     return trial
-
-
-def _finding(trial: Trial, claims: str, needed: float) -> str:
-    """What happened under the laws when they were tried again."""
-    return support_finding(trial) or gate_finding(trial, _worst_check(trial, claims), needed)
-
-
-def _worst_check(trial: Trial, claims: str) -> str:
-    """The law that the trial speaks most against."""
-    log_es = {check: trial.log_e(check) for check in (COMPLETED, JOINT)[: 1 + (claims == TEXTBOOK)]}
-    return max(log_es, key=lambda check: log_es[check] or 0.0)
 
 
 @dataclass

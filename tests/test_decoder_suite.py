@@ -124,12 +124,9 @@ class OwnModels(PooledDecoder):
             }
         )
         super().__init__(mine.config)
-        self._target = self.target
 
-    def target_law(self, *arguments):
-        if len(arguments) > 1:  # its own use of the name
-            return super().target_law(*arguments)
-        return self._target(arguments[0])
+    def target_law(self, tokens):
+        return self.target(tokens)
 
 
 def test_a_decoder_with_models_of_its_own_is_held_to_those():
@@ -139,8 +136,8 @@ def test_a_decoder_with_models_of_its_own_is_held_to_those():
 
 
 class NoLaw(OwnModels):
-    def target_law(self, *arguments):
-        return super().target_law(*arguments) if len(arguments) > 1 else (0.5, 0.9)
+    def target_law(self, tokens):
+        return (0.5, 0.9)
 
 
 def test_a_target_law_that_is_none_is_refused():

@@ -72,6 +72,11 @@ def test_the_picture_says_the_same(picture: Picture) -> None:
     assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)|<script|<image|href", svg)
 
 
+def test_the_picture_in_the_docs_is_this_one(picture: Picture) -> None:
+    """Else: ``tokenlaw diagram examples/shared_prefix.json -o docs/shared-prefix.svg``."""
+    assert (EXAMPLE.parents[1] / "docs" / "shared-prefix.svg").read_bytes() == rendered(picture, ".svg")
+
+
 def test_one_panel_has_arrows_from_tables_to_blocks(picture: Picture) -> None:
     _, diverged = picture.frames[2]
     shapes = diagram_panel.draw_panel(diverged, 3).shapes

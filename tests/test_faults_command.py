@@ -82,6 +82,7 @@ def test_the_page_of_a_matrix(tmp_path: Path) -> None:
     assert "**missed**" in page
     assert "longer than 6 here: hit_stays_free kv/release (11)" in " ".join(page.split())
     assert "Not measured yet: copy_on_write_from_three" in page
+    assert "the family decoder" in page
 
 
 @dataclass(frozen=True)

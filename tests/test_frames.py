@@ -23,7 +23,7 @@ MAKE = REFERENCE.factories[BLOCK_MANAGER]
 
 
 def frames_of(trace: Trace, make: Any = MAKE) -> list[Frame]:
-    return msgspec.convert(film(make, trace, CAPABILITIES), list[Frame])
+    return msgspec.convert(film(make, trace, CAPABILITIES)[1], list[Frame])
 
 
 def held(frame: Frame) -> dict[int, tuple[int, ...]]:

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,10 +22,14 @@ from support.pages import (
     report_of,
 )
 from tokenlaw.cli import main
+from tokenlaw.controls import Control, Kind
 from tokenlaw.errors import BadUse
 from tokenlaw.html_data import ShownLaw, stored
 from tokenlaw.html_laws import figure
 from tokenlaw.html_report import to_html
+from tokenlaw.report_files import ReportFiles
+from tokenlaw.spec.claims import COMPLETED, MEANINGS
+from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.verdicts import Verdict
 
 
@@ -222,9 +227,78 @@ def test_a_frame_that_contradicts_itself_is_drawn_as_far_as_it_goes() -> None:
     assert b"seq -3" in to_html(data)
 
 
+def test_controls_and_the_strongest_claim_are_told() -> None:
+    controls = (
+        Control(VERIFIER, Kind.REFERENCE, Verdict.HOLDS),
+        Control(VERIFIER, Kind.BROKEN, Verdict.HOLDS, fault="a bonus token too many", message="not seen"),
+    )
+    words = Page(to_html(replace(report_of(holding_law()), controls=controls).to_data()).decode()).words()
+    assert f"Void: a control failed, so this run says nothing about {VERIFIER}." in words
+    assert "reference holds (as it must)" in words
+    assert "broken wrapper: a bonus token too many holds (failed) not seen" in words
+    data = report_of(holding_law()).to_data() | {"strongest_claim": COMPLETED}
+    told = f"Strongest claim that still stands: {COMPLETED} ({MEANINGS[COMPLETED]})"
+    assert told in Page(to_html(data).decode()).words()
+
+
+def test_files_of_a_run_are_written_each_in_its_form(tmp_path: Path) -> None:
+    report = report_of(holding_law())
+    paths = {"--html": tmp_path / "page.html", "--json": tmp_path / "report.json"}
+    missing = {"--junit": tmp_path / "no folder" / "report.xml"}
+    unwritten = ReportFiles(missing | paths).write(report)
+    assert [line.partition(":")[0] for line in unwritten] == [f"--junit {missing['--junit']}"]
+    assert paths["--html"].read_bytes() == to_html(report.to_data())
+    assert json.loads(paths["--json"].read_text()) == report.to_data()
+
+
+def test_two_options_name_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    same = str(tmp_path / "report")
+    assert main(["audit", "reference", "--json", same, "--html", same]) == 3
+    assert f"--json and --html both name {same}; name two files" in capsys.readouterr().err
+
+
 def test_a_hostile_name_is_no_command() -> None:
     """A command line of a target whose name is hostile is quoted, or it isn't shown."""
     words = Page(to_html(hostile_report().to_data()).decode())
     commands = [line for line in words.text.splitlines() if "tokenlaw replay" in line]
     assert commands
     assert all(f"'{HOSTILE[:20]}" in line for line in commands)
+
+
+MATRIX = {
+    "schema": "tokenlaw.faults/1",
+    "command": "tokenlaw faults --seed 0",
+    "profile": "dev",
+    "seed": 0,
+    "complete": False,
+    "faults": [
+        {
+            "name": "seen",
+            "family": "kv",
+            "verdict": "killed",
+            "effect": HOSTILE,
+            "one_check_alone": True,
+            "refuted": [{"check": "kv/content", "operations": 3, "samples": None, "tried": 900}],
+        },
+        {"name": "unseen", "family": "kv", "verdict": "missed", "refuted": []},
+    ],
+    "innocents": [{"name": "fine", "family": "kv", "verdict": "silent", "reason": "exact", "refuted": []}],
+}
+
+
+def test_a_matrix_of_faults_shows_what_nobody_saw_first() -> None:
+    parsed = Page(to_html(MATRIX).decode())
+    words = parsed.words()
+    assert "1 of 2 planted faults killed silent on 1 of 1 innocents" in words
+    assert "not all were audited yet" in words
+    assert words.index("unseen missed") < words.index("seen killed, seen by one check alone")
+    assert [
+        attributes["title"] for tag, attributes in parsed.tags if tag == "td" and "title" in attributes
+    ] == ["3 operations"]
+    assert_loads_nothing(parsed)
+    assert [tag for tag, _ in parsed.tags].count("script") == 1
+
+
+def test_a_damaged_matrix_is_bad_use() -> None:
+    with pytest.raises(BadUse, match=r"here: a damaged matrix of faults: Expected `array`"):
+        to_html(MATRIX | {"faults": 7}, "here")

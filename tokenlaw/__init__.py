@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tokenlaw.api import (
         check_block_manager,
-        check_decoder,
         check_kv_store,
         check_paged_attention,
         check_verifier,
     )
+    from tokenlaw.api_decoder import check_decoder
     from tokenlaw.errors import BadUse
     from tokenlaw.in_process import Inconclusive, Refuted
     from tokenlaw.prove_here import prove
@@ -68,11 +68,11 @@ __all__ = [
 _HOMES = {
     "api": (
         "check_block_manager",
-        "check_decoder",
         "check_kv_store",
         "check_paged_attention",
         "check_verifier",
     ),
+    "api_decoder": ("check_decoder",),
     "errors": ("BadUse",),
     "in_process": ("Inconclusive", "Refuted"),
     "prove_here": ("prove",),

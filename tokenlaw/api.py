@@ -13,8 +13,7 @@ from tokenlaw.earlier import Earlier, earlier_of, read_earlier
 from tokenlaw.errors import BadUse
 from tokenlaw.in_process import check_here
 from tokenlaw.report import Report
-from tokenlaw.spec.contracts import BLOCK_MANAGER, DECODER, KV_STORE, PAGED_ATTENTION, VERIFIER, ContractError
-from tokenlaw.spec.decoders import decoder_factory
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER
 from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.verifiers import verifier_factory
 
@@ -175,7 +174,7 @@ def check_verifier(
         raise BadUse(
             f"a {kind} is no verifier: give an object with verify, or a function of (batch, *, seed)"
         )
-    earlier = None if continued is None else _earlier(continued)
+    earlier = None if continued is None else earlier_from(continued)
     return check_here(
         VERIFIER,
         factory,
@@ -191,69 +190,8 @@ def check_verifier(
     )
 
 
-def check_decoder(
-    decoder: Any,
-    *,
-    capabilities: Iterable[str] | None = None,
-    alpha: float = 1e-9,
-    budget: int | None = None,
-    tolerance: float = 0.0,
-    profile: str = "dev",
-    seed: int = 0,
-    only: str = "*",
-    continued: Report | Path | str | None = None,
-    controls: bool = True,
-    raises: bool = True,
-) -> Report:
-    """Audit a whole decoding loop (`tokenlaw.spec.decoder_contract.Decoder`) in this process.
-
-    Sessions of requests whose every token is certain are compared with target-only decoding; the laws of
-    small situations are proved, or sampled where they can't be.
-
-    Parameters
-    ----------
-    decoder : a factory of decoders, which gets a `DecoderConfig` with the models; what it returns has a
-        method ``decode(request, *, seed)``, or is such a function. A decoder itself will do if it tells the
-        law of its own target (``target_law``).
-    capabilities : optional capabilities that are claimed; found by members if None. What a request may ask
-        for (``sampling``, ``penalties``, ``stop``, ``grammar``, ``samples``) can only be declared.
-    alpha : probability that the whole run refutes an exact decoder.
-    budget : samples of laws that can't be proved, at most; the profile's number if None.
-    tolerance : total variation up to which a law may differ, for arithmetic that is part of the law.
-    profile, seed, only, controls, raises : as `check_block_manager`.
-    continued : an earlier report of this decoder, or its JSON file: its evidence counts along.
-
-    Raises
-    ------
-    Refuted, Inconclusive, BadUse
-        As `check_block_manager`; bad use is also an earlier report that can't be continued.
-    """
-    __tracebackhide__ = True
-    try:
-        factory = decoder_factory(decoder) or decoder
-    except ContractError as error:
-        raise BadUse(str(error)) from error
-    if not callable(factory):
-        kind = type(decoder).__name__
-        raise BadUse(
-            f"a {kind} is no factory of decoders: give a function or a class, DecoderConfig -> decoder"
-        )
-    return check_here(
-        DECODER,
-        factory,
-        offered=decoder,
-        capabilities=capabilities,
-        settings=Settings(alpha=alpha, budget=budget, tolerance=tolerance),
-        earlier=None if continued is None else _earlier(continued),
-        profile=profile,
-        seed=seed,
-        only=only,
-        controls=controls,
-        raises=raises,
-    )
-
-
-def _earlier(continued: Report | Path | str) -> Earlier:
+def earlier_from(continued: Report | Path | str) -> Earlier:
+    """The evidence of an earlier report, or of its JSON file."""
     if isinstance(continued, Report):
         return earlier_of(continued.to_data(), "the earlier report")
     return read_earlier(Path(continued))

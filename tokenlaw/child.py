@@ -28,10 +28,12 @@ from tokenlaw.protocol import (
     Progressed,
     Reported,
     Request,
+    SeedEnded,
     Started,
     encode,
 )
 from tokenlaw.prove_session import opened
+from tokenlaw.session import Session
 from tokenlaw.text import encodable
 from tokenlaw.watch import Watch
 
@@ -106,15 +108,19 @@ def serve(request: Request, emit: Callable[[Event], Any], stopped: Callable[[], 
     emit(Described(session.name, session.version, session.contracts, session.to_run))
     allowed = session.seconds * (1 + CONTROLS_PART) if request.controls else session.seconds
     emit(Planned(session.contract, session.capabilities, session.checks, allowed))
-    watch.allow(session.seconds, request.limits.quiet)
     if request.load_only:
         emit(Finished())
         return
     progress, started = _throttled(emit, watch.alive), time.process_time()
-    for evidence in session.run(progress, watch.before_run, lambda found: emit(Kept(found))):
-        emit(Reported(evidence))
+    for seed in range(request.seed, request.seed + request.seeds):
+        if isinstance(session, Session):
+            session.seed = seed
+        watch.allow(session.seconds, request.limits.quiet)
+        for evidence in session.run(progress, watch.before_run, lambda found: emit(Kept(found))):
+            emit(Reported(evidence))
+        emit(SeedEnded(seed))
     spent = time.process_time() - started
-    if request.controls:
+    if request.controls and isinstance(session, Session):
         watch.allow(session.seconds * CONTROLS_PART, request.limits.quiet)
         for control in session.controls(progress, watch.before_run):
             emit(Controlled(control))

@@ -23,6 +23,7 @@ from tokenlaw.cli_diagram import diagram
 from tokenlaw.cli_faults import faults
 from tokenlaw.cli_prove import prove
 from tokenlaw.cli_report import report
+from tokenlaw.cli_seeds import refuse_others, vary
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
 from tokenlaw.options import ClaimName, Device, ProfileName, Target, report_file
@@ -79,6 +80,10 @@ def audit(
     controls: Annotated[
         bool, typer.Option(help="Ask the reference, and the target in a broken wrapper, as well.")
     ] = True,
+    vary_seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Use N seeds, and say how often each check refutes.", min=1),
+    ] = None,
 ) -> int:
     """Audit TARGET: every check of every contract that it fulfils."""
     from tokenlaw import counterexamples as saving
@@ -92,6 +97,13 @@ def audit(
     saving.require_folder(counterexamples)
     claim = None if claims is None else str(claims)
     settings = Settings(device=device, claims=claim, alpha=alpha, budget=budget, tolerance=tolerance)
+    if vary_seed is not None:
+        refuse_others({"--junit": junit, "--html": html, "--continue": continued})
+        wanted = tuple(contract) if contract else None
+        from tokenlaw.protocol import Request
+
+        request = Request(target, profile=profile, seed=seed, only=only, contracts=wanted, settings=settings)
+        return vary(request, vary_seed, files.paths.get("--json"))
     earlier = None if continued is None else read_earlier(continued)
     heading = f"tokenlaw {__version__}: auditing {one_line(target)}, profile {profile}, seed {seed}"
     with terminal.progress() as progress:

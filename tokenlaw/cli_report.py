@@ -15,15 +15,15 @@ def report(
     saved: Annotated[Path, typer.Argument(metavar="REPORT.json", help="What --json wrote.")],
     html: Annotated[Path, typer.Option(help="Write it as an HTML page to this file, or -.")],
 ) -> int:
-    """Show a saved report as an HTML page; nothing is run again."""
+    """Show a saved report, or a matrix of faults, as an HTML page; nothing is run again."""
     from tokenlaw.html_data import read
     from tokenlaw.html_report import to_html
     from tokenlaw.writing import write_to
 
-    data = read(saved)
+    content = to_html(read(saved), str(saved))
     page = report_file(context, html, "--html")
     assert page is not None
-    write_to(page, "--html", to_html(data))
+    write_to(page, "--html", content)
     if page != STDOUT:
         print(f"{page}: open it in a browser")
     return 0

@@ -89,7 +89,7 @@ def _reference(audited: Audited, progress: Progress) -> Control:
     found = _run(audited, reference, asked, _part(audited, REFERENCE_PART, 1), progress)
     spoken = [row for row in found if row.verdict in (*_BAD, Verdict.HOLDS)]
     if not spoken:
-        return without("it offers none of what was asked")
+        return without("none of what was asked could be decided")
     bad = [row for row in spoken if row.verdict in _BAD]
     return Control(
         contract,

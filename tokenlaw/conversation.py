@@ -27,6 +27,7 @@ from tokenlaw.protocol import (
     Progressed,
     Reported,
     Request,
+    SeedEnded,
 )
 from tokenlaw.prove_command import PROGRAM
 from tokenlaw.spec.suites import Progress
@@ -50,7 +51,13 @@ class Conversation:
     processor_seconds : what its checks took; None if it didn't come to their end.
     """
 
-    def __init__(self, progress: Progress, resolved: Callable[[], Any] = nothing) -> None:
+    def __init__(
+        self,
+        progress: Progress,
+        resolved: Callable[[], Any] = nothing,
+        seed_ended: Callable[[int, list[Evidence]], Any] | None = None,
+    ) -> None:
+        self._seed_ended = seed_ended
         self._progress, self._resolved = progress, resolved
         self.described: Described | None = None
         self.planned: Planned | None = None
@@ -98,6 +105,10 @@ class Conversation:
                 self._kept[evidence.check.id] = evidence
             case Reported(evidence):
                 self.evidence.append(evidence)
+            case SeedEnded(seed) if self._seed_ended is not None and self.planned is not None:
+                self._seed_ended(seed, self.evidence)
+                self.evidence, self._kept = [], {}
+                return self.planned.seconds + limits.quiet
             case Controlled(control):
                 self.controls.append(control)
             case Fault(kind, message):

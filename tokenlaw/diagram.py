@@ -13,9 +13,11 @@ from tokenlaw.counterexamples import load
 from tokenlaw.diagram_sheet import caption_of, draw_sheet
 from tokenlaw.diagram_svg import to_svg
 from tokenlaw.errors import BadUse
+from tokenlaw.report import Report
 from tokenlaw.runner import replay
 from tokenlaw.spec.frames import Frame
 from tokenlaw.spec.suites import DEFAULTS, Settings
+from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.text import one_line
 
 
@@ -45,7 +47,7 @@ def taken(
     report = replay(data, target, source=str(trace), settings=settings)
     found = next((row.frames for row in report.evidence if row.frames), None)
     if found is None:
-        raise BadUse(f"{trace}: can't be drawn: {_why(report.evidence[0].message)}")
+        raise BadUse(f"{trace}: can't be drawn: {_why(report)}")
     frames = tuple(enumerate(msgspec.convert(found, list[Frame]), start=1))
     if step is not None:
         if step > len(frames):
@@ -55,8 +57,10 @@ def taken(
     return Picture(frames, f"{trace.stem} on {name}", tuple(caption_of(data)))
 
 
-def _why(message: str) -> str:
-    return one_line(message.partition("\n")[0]) or "it has too many operations, or blocks, to be read"
+def _why(report: Report) -> str:
+    """Why there is nothing to be seen."""
+    broken = report.with_verdict(Verdict.UNKNOWN)
+    return one_line(broken[0].message) if broken else "it has too many operations, or blocks, to be read"
 
 
 def _svg(picture: Picture) -> bytes:

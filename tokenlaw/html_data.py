@@ -110,6 +110,16 @@ class Entry(msgspec.Struct, frozen=True):
     observed: float | None = None
 
 
+class ControlRow(msgspec.Struct, frozen=True):
+    """What a control showed, see `tokenlaw.controls.Control`."""
+
+    verdict: str | None = None
+    failed: bool = False
+    checks: tuple[str, ...] = ()
+    message: str = ""
+    fault: str = ""
+
+
 class _Target(msgspec.Struct, frozen=True):
     name: str
     version: str = ""
@@ -130,6 +140,8 @@ class Stored(msgspec.Struct, frozen=True):
     settings: dict[str, Any] = {}
     versions: dict[str, str] = {}
     ledger: tuple[Entry, ...] = ()
+    controls: dict[str, dict[str, ControlRow]] = {}
+    strongest_claim: str | None = None
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -138,7 +150,7 @@ def read(path: Path) -> dict[str, Any]:
     Raises
     ------
     BadUse
-        It can't be read, or isn't JSON.
+        It can't be read, or isn't JSON; what else it must be is up to who reads it.
     """
     try:
         data = strict_json.decode(path.read_bytes())
@@ -146,9 +158,7 @@ def read(path: Path) -> dict[str, Any]:
         raise BadUse(f"{path}: can't be read: {error.strerror}") from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise BadUse(f"{path}: damaged, not JSON: {error}") from None
-    stored(data, str(path))
-    found: dict[str, Any] = data
-    return found
+    return data if isinstance(data, dict) else {}
 
 
 def stored(data: Mapping[str, Any], source: str = "report") -> Stored:

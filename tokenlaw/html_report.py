@@ -15,20 +15,32 @@ from markupsafe import Markup
 
 from tokenlaw.diagram_legend import legend
 from tokenlaw.diagram_svg import STYLE
+from tokenlaw.html_data import stored
+from tokenlaw.html_faults import SCHEMA as FAULTS_SCHEMA
+from tokenlaw.html_faults import faults_page, matrix
 from tokenlaw.html_view import MARKS, page_of
 from tokenlaw.text import encodable, printable
 
 _FOLDER = "templates"
 
 
-def to_html(data: Mapping[str, Any]) -> bytes:
-    """The page of a report's JSON data (`tokenlaw.report.Report.to_data`), in UTF-8.
+def to_html(data: Mapping[str, Any], source: str = "report") -> bytes:
+    """The page of a report's JSON data, in UTF-8; ``source`` names them in errors.
+
+    They are those of `tokenlaw.report.Report.to_data`, or of a matrix of faults (``tokenlaw faults --json``).
 
     Raises
     ------
     BadUse
-        The data are no report of this version.
+        The data are neither, or of another version, or damaged.
     """
+    schema = data.get("schema") if isinstance(data, Mapping) else None
+    if schema == FAULTS_SCHEMA:
+        return _rendered("faults.html", page=faults_page(matrix(data, source)))
+    return _rendered("report.html", page=page_of(stored(data, source)))
+
+
+def _rendered(template: str, **values: Any) -> bytes:
     script = _part("report.js")
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("tokenlaw", _FOLDER),
@@ -36,8 +48,8 @@ def to_html(data: Mapping[str, Any]) -> bytes:
         undefined=jinja2.StrictUndefined,
         finalize=_visible,
     )
-    page = environment.get_template("report.html").render(
-        page=page_of(data),
+    page = environment.get_template(template).render(
+        **values,
         marks=MARKS,
         legend=Markup(legend()),
         style=Markup(STYLE + _part("report.css")),

@@ -3,17 +3,19 @@
 import base64
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tokenlaw.counterexamples import file_name
 from tokenlaw.diagram_panel import draw_panel
 from tokenlaw.diagram_svg import to_svg
-from tokenlaw.html_data import Entry, Row, Stored, stored
+from tokenlaw.html_data import Row, Stored
 from tokenlaw.html_laws import LawFigure, figure
+from tokenlaw.html_ledger import LedgerView, entry_of, number
 from tokenlaw.prove_command import PROFILE as PROOF
 from tokenlaw.report import replay_command
+from tokenlaw.spec.claims import MEANINGS
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.text import one_line, printable
 from tokenlaw.writing import formatted
@@ -34,9 +36,6 @@ _COLUMNS = 3
 """Blocks side by side: what a telephone can show."""
 
 _MOST_FRAMES = 60
-
-_PLAIN = 4
-"""Numbers between this many powers of ten and as many negative ones are written out."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +67,14 @@ class CheckView:
 
 
 @dataclass(frozen=True)
-class LedgerView:
-    """A test of a law: what it was allotted, what it showed, and how many percent that is of what refutes."""
+class ControlView:
+    """A control: of which contract, what was put in place of the target, and what the suite said."""
 
-    check: str
-    kind: str
-    share: float
-    alpha: str
-    observed: str
-    needed: str
-    reached: float
+    contract: str
+    what: str
+    verdict: str
+    told: str
+    failed: bool
 
 
 @dataclass(frozen=True)
@@ -96,14 +93,17 @@ class Page:
     allotted: str
     coverage: tuple[tuple[str, tuple[tuple[str, int, float], ...]], ...]
     facts: tuple[tuple[str, str], ...]
+    claim: str
+    controls: tuple[ControlView, ...]
+    void: tuple[str, ...]
 
 
-def page_of(data: Mapping[str, Any]) -> Page:
-    """The page of a report's JSON data; raises `tokenlaw.errors.BadUse` for what is none."""
-    report = stored(data)
+def page_of(report: Stored) -> Page:
+    """The page of a report."""
     checks = tuple(_check(row, report) for row in report.checks)
     passing = (Verdict.HOLDS, Verdict.NOT_SUPPORTED)
     words = [view.verdict for view in checks]
+    controls = tuple(_controls(report))
     name = one_line(f"{report.target.name} {report.target.version}")
     return Page(
         report,
@@ -113,12 +113,29 @@ def page_of(data: Mapping[str, Any]) -> Page:
         tuple((word, words.count(word)) for word in dict.fromkeys([*MARKS, KNOWN]) if word in words),
         tuple(view for view in checks if view.verdict not in passing or view.panels),
         checks,
-        tuple(map(_entry, report.ledger)),
-        _number(report.settings.get("alpha")),
-        _number(sum(entry.alpha for entry in report.ledger)),
+        tuple(map(entry_of, report.ledger)),
+        number(report.settings.get("alpha")),
+        number(sum(entry.alpha for entry in report.ledger)),
         _coverage(report),
         _facts(report),
+        _claim(report),
+        controls,
+        tuple(dict.fromkeys(control.contract for control in controls if control.failed)),
     )
+
+
+def _claim(report: Stored) -> str:
+    """The strongest claim about the laws of a verifier that still stands, in words."""
+    claim = report.strongest_claim
+    return "" if claim is None else f"{claim} ({MEANINGS[claim]})" if claim in MEANINGS else claim
+
+
+def _controls(report: Stored) -> Iterator[ControlView]:
+    for contract, kinds in report.controls.items():
+        for kind, row in kinds.items():
+            what = f"{kind}: {row.fault}" if row.fault else kind
+            told = row.message if row.failed or row.verdict is None else ", ".join(row.checks)
+            yield ControlView(contract, what, row.verdict or "not run", printable(told).rstrip(), row.failed)
 
 
 def _check(row: Row, report: Stored) -> CheckView:
@@ -176,36 +193,6 @@ def _address(report: Stored) -> str:
     except ValueError:
         words = []
     return words[2] if words[:2] in (["tokenlaw", "audit"], ["tokenlaw", "prove"]) else report.target.name
-
-
-def _entry(entry: Entry) -> LedgerView:
-    """Gates by their e-value, which refutes from 1 / alpha on; others by a p-value, from alpha down."""
-    gate = entry.kind == "gate"
-    needed = -math.log10(entry.alpha)
-    shown = None if entry.observed is None else entry.observed / math.log(10) * (1 if gate else -1)
-    observed = "not looked at" if shown is None else _told(shown, gate=gate)
-    reached = 0.0 if shown is None else round(100 * min(max(shown / needed, 0.0), 1.0), 1)
-    refutes = f"e \u2265 10^{needed:.1f}" if gate else f"p \u2264 {_number(entry.alpha)}"
-    return LedgerView(
-        entry.check, entry.kind, round(100 * entry.share, 1), _number(entry.alpha), observed, refutes, reached
-    )
-
-
-def _told(log10: float, *, gate: bool) -> str:
-    """The e-value, or the p-value, in a form that people can read.
-
-    >>> _told(9.03, gate=True), _told(0.301, gate=True), _told(0.301, gate=False), _told(1e5, gate=False)
-    ('e = 10^9.0', 'e = 2', 'p = 0.5', 'p = 0')
-    """
-    if log10 > 1e4:
-        return "e = \u221e" if gate else "p = 0"
-    if gate:
-        return f"e = {10.0**log10:.2g}" if abs(log10) < _PLAIN else f"e = 10^{log10:.1f}"
-    return f"p = {10.0**-log10:.2g}"
-
-
-def _number(value: object) -> str:
-    return f"{value:.3g}" if isinstance(value, int | float) else ""
 
 
 def _coverage(report: Stored) -> tuple[tuple[str, tuple[tuple[str, int, float], ...]], ...]:

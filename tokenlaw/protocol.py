@@ -60,7 +60,8 @@ class Request(msgspec.Struct, frozen=True):
     ``contracts`` are those allowed (None: all that the target fulfils), ``contract`` is the one to run (None:
     the first of them). With ``replay`` a counterexample is run instead of a search, with ``load_only``
     nothing. A run of laws goes on from ``earlier``. With ``proof`` the target is a program whose law is
-    enumerated. With ``controls`` those of the audit follow it. ``token`` marks the lines of this child, since
+    enumerated. With ``controls`` those of the audit follow it. With ``seeds`` above 1 it is run
+    once for each of so many seeds, from ``seed`` on. ``token`` marks the lines of this child, since
     a target can write to any file descriptor.
     """
 
@@ -79,6 +80,7 @@ class Request(msgspec.Struct, frozen=True):
     earlier: Earlier | None = None
     proof: ProofRequest | None = None
     controls: bool = False
+    seeds: int = 1
     limits: Limits = LIMITS
     registry: str = REGISTRY
 
@@ -125,6 +127,12 @@ class Kept(msgspec.Struct, frozen=True, tag="kept"):
     evidence: Evidence
 
 
+class SeedEnded(msgspec.Struct, frozen=True, tag="seed ended"):
+    """Every planned check was reported for this seed; the next one follows."""
+
+    seed: int
+
+
 class Controlled(msgspec.Struct, frozen=True, tag="controlled"):
     """What one control showed."""
 
@@ -144,7 +152,9 @@ class Finished(msgspec.Struct, frozen=True, tag="finished"):
     seconds: float = 0.0
 
 
-Event = Started | Described | Planned | Progressed | Kept | Reported | Controlled | Fault | Finished
+Event = (
+    Started | Described | Planned | Progressed | Kept | Reported | SeedEnded | Controlled | Fault | Finished
+)
 
 _ENCODER = msgspec.json.Encoder()
 _DECODER: msgspec.json.Decoder[Event] = msgspec.json.Decoder(Event)

@@ -59,6 +59,7 @@ class Session:
         self.capabilities = tuple(sorted(capabilities))
         seconds = self._profile.seconds * max(1.0, (request.settings.budget or 0) / self._profile.requests)
         self.seconds = request.limits.seconds(seconds, len(self.checks))
+        self.seed = request.seed
         self._found: list[Evidence] = []
         self._spent = 0.0
 
@@ -157,7 +158,7 @@ class Session:
             implementation=self._implementation,
             capabilities=frozenset(self.capabilities),
             profile=self._profile,
-            seed=self._request.seed,
+            seed=self.seed,
             settings=self._settings,
             evidence=self._found,
             seconds=self._spent,
@@ -183,7 +184,7 @@ class Session:
         found = self._suite.run(
             self._implementation,
             profile=self._profile,
-            seed=self._request.seed,
+            seed=self.seed,
             selected=selected,
             progress=progress,
             settings=self._settings,

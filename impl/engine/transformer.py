@@ -80,7 +80,8 @@ def _weights(seed: int, name: str, *shape: int) -> Float64[Tensor, "*shape"]:
     """Uniform weights of standard deviation one over the square root of the last dimension but one."""
     sample = torch.zeros(1, dtype=torch.int64)
     numbers = uniforms(derived_key(seed, name), sample, prod(shape)).view(shape)
-    return (2 * numbers - 1) * (3 / shape[-2]) ** 0.5
+    width: float = (3 / shape[-2]) ** 0.5
+    return (2 * numbers - 1) * width
 
 
 def _normalised(hidden: Float64[Tensor, "tokens width"]) -> Float64[Tensor, "tokens width"]:

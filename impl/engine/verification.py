@@ -11,6 +11,7 @@ from tokenlaw.impl.engine.processors import Processors, row_parameters
 from tokenlaw.impl.engine.samples import Row, uniforms_of
 from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.impl.speculative.random import Use
+from tokenlaw.impl.speculative.steps import NumberedSteps
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.spec.row_laws import RowParameters
 
@@ -43,7 +44,7 @@ class Verification:
     verifier : the rule.
     """
 
-    verifier = ChainVerifier()
+    verifier: NumberedSteps = ChainVerifier()
 
     def __init__(self, processors: Processors) -> None:
         self.processors = processors

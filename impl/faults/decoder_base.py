@@ -23,7 +23,7 @@ _PLACES: tuple[tuple[type[Any], str], ...] = (
 )
 
 
-def decoder_with(part: type[Any]) -> type[ReferenceDecoder]:
+def decoder_with(part: type[Any]) -> type[Any]:
     """The reference decoder with a part of its own, which also describes it; a decoder is returned as it is.
 
     Parameters

@@ -5,7 +5,6 @@ from torch import Tensor
 
 from tokenlaw.impl.engine.cache import SequenceCache
 from tokenlaw.impl.engine.runner import Run, TableRunner
-from tokenlaw.impl.engine.samples import Sample
 from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.faults.kv_prefixes import KeyWithoutParent
 from tokenlaw.impl.faults.kv_publishing import OverwritesPublishedBlocks, PublishesDrafts
@@ -78,8 +77,9 @@ class DraftsInSharedBlocks(NoCopyOnWrite):
 
     Classes: C17.
     Report: Avarok atlas 692, 1193.
-    Effect: forks and samples read each other's tokens; invisible while both write equal ones.
-    Weakest check: decoder/law-samples.
+    Effect: forks and samples read each other's tokens; invisible while both write equal ones, as in a tail
+    with room for one token.
+    Weakest check: decoder/logprobs.
     """
 
 
@@ -116,21 +116,6 @@ class RejectedBlocksLeak(RollbackLeaks):
     """
 
 
-class WrittenTooLate(SequenceCache):
-    """Slots can be found by other prompts before anything is written there.
-
-    Classes: C17.
-    Report: vllm-project/vllm 37152, 41838.
-    Effect: a request that joins in the same step reads what is not there yet.
-    Weakest check: decoder/bystanders.
-    """
-
-    def extend(self, sample: Sample) -> None:
-        """A slot for the last token, and published at once."""
-        super().extend(sample)
-        self._manager.commit(sample.handle, self._manager.num_tokens(sample.handle))
-
-
 class PrefixesByLastBlock(KeyWithoutParent):
     """A block of a prompt is found by its own tokens, whatever stands before them.
 
@@ -150,7 +135,6 @@ DECODER_CACHE_FAULTS: tuple[tuple[str, type[object]], ...] = (
     ("copies_forgotten", CopiesForgotten),
     ("rejected_drafts_found", RejectedDraftsFound),
     ("rejected_blocks_leak", RejectedBlocksLeak),
-    ("written_too_late", WrittenTooLate),
     ("prefixes_by_last_block", PrefixesByLastBlock),
 )
 """Names and classes."""

@@ -33,7 +33,7 @@ class DraftLogprobs(Verification):
     Classes: C22.
     Report: vllm-project/vllm 17876 (log-probabilities from the draft's side).
     Effect: wrong wherever the models differ.
-    Weakest check: decoder/logprobs.
+    Weakest check: decoder/law-logprobs.
     """
 
     def logprobs(self, batch: VerifyBatch, place: int, tokens: list[int], raw: RawLogits) -> list[float]:
@@ -50,7 +50,7 @@ class DraftLogprobsZero(Verification):
     Classes: C22.
     Report: vllm-project/vllm 17876.
     Effect: log-probability 0.
-    Weakest check: decoder/logprobs.
+    Weakest check: decoder/law-logprobs.
     """
 
     def logprobs(self, batch: VerifyBatch, place: int, tokens: list[int], raw: RawLogits) -> list[float]:
@@ -65,7 +65,7 @@ class LogprobsOfNextRow(Verification):
     Classes: C22.
     Report: vllm-project/vllm 30846 (a buffer that others wrote meanwhile).
     Effect: wrong in steps with accepted drafts.
-    Weakest check: decoder/logprobs.
+    Weakest check: decoder/law-logprobs.
     """
 
     def logprobs(self, batch: VerifyBatch, place: int, tokens: list[int], raw: RawLogits) -> list[float]:

@@ -22,7 +22,7 @@ class ParametersStayBehind(Verification):
     Classes: C11, C12.
     Report: vllm-project/vllm 35398 (a row map of another step).
     Effect: a request is sampled with another one's temperature.
-    Weakest check: decoder/bystanders.
+    Weakest check: decoder/law-requests.
     """
 
     _held: Sequence[SamplingParameters] = ()
@@ -50,7 +50,7 @@ class BonusFromPadding(Verification):
         """The padding is zero everywhere."""
         batch = super().batch(rows, raw)
         places = torch.arange(len(rows))
-        batch.target_logits[places, batch.num_draft_tokens] = batch.target_logits[:, -1]
+        batch.target_logits[places, batch.num_draft_tokens] = batch.target_logits[:, -1].clone()
         return batch
 
 

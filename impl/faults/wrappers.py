@@ -4,15 +4,15 @@ An audit must be able to fail. So the target itself, wrapped by one of these, is
 just found nothing: it must be refuted. A wrapper hands everything else on, optional members included.
 """
 
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import torch
-from jaxtyping import Float, Int, Int64
+from jaxtyping import Float, Int
 from torch import Tensor
 
+from tokenlaw.impl.faults.law_wrappers import LastTokenRepeated, TargetForResidual
+from tokenlaw.impl.faults.wrapper_base import Wrapper
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
     DECODER,
@@ -25,32 +25,9 @@ from tokenlaw.spec.contracts import (
 )
 from tokenlaw.spec.decoder_contract import DecoderConfig
 from tokenlaw.spec.decoders import as_decoder
-from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.spec.verifiers import as_verifier
 
 Factory = Callable[..., Any]
-
-
-class Wrapper:
-    """Hands every member on to what it wraps; a subclass spoils one of them.
-
-    Parameters
-    ----------
-    wrapped : what a factory built.
-    """
-
-    def __init__(self, wrapped: Any) -> None:
-        self._wrapped = wrapped
-
-    def __getattr__(self, name: str) -> Any:
-        if name == "_wrapped":  # while it is copied or unpickled, before it has one
-            raise AttributeError(name)
-        return getattr(self._wrapped, name)
-
-    def _spoil(self, name: str, instead: Callable[..., Any]) -> None:
-        """Answer a method by another, whose signature looks like that of the method."""
-        original = getattr(self._wrapped, name)
-        setattr(self, name, functools.wraps(original)(functools.partial(instead, original)))
 
 
 class NextBlock(Wrapper):
@@ -128,51 +105,6 @@ class FirstBlockTwice(Wrapper):
             last = (lengths.long() - 1).clamp(min=0) // key_cache.shape[1]
             block_tables = block_tables.scatter(1, last[:, None], block_tables[:, :1])
         return attend(query, key_cache, value_cache, block_tables, lengths, scale, **options)
-
-
-class TargetForResidual(Wrapper):
-    """A verifier that replaces a rejected draft by a token of the target's law: nothing is subtracted."""
-
-    def __init__(self, wrapped: Any) -> None:
-        super().__init__(wrapped)
-        self._spoil("verify", self._verify)
-
-    def _verify(
-        self, verify: Callable[..., Any], batch: VerifyBatch, *, seed: int, **numbers: Any
-    ) -> Int64[Tensor, "batch drafts+1"]:
-        emitted = verify(batch, seed=seed, **numbers)
-        last = (emitted != NO_TOKEN).sum(-1) - 1
-        rejected = ((last >= 0) & (last < batch.num_draft_tokens.to(last.device))).nonzero()[:, 0]
-        if not len(rejected):
-            return emitted
-        places = last[rejected]
-        laws = batch.target_probs[rejected, places]
-        generator = torch.Generator(laws.device).manual_seed(seed)
-        drawn = torch.multinomial(laws, 1, generator=generator)[:, 0]
-        spoilt = emitted.clone()
-        spoilt[rejected, places] = drawn.to(spoilt.dtype)
-        return spoilt
-
-
-class LastTokenRepeated(Wrapper):
-    """A decoder whose finished samples end with the token before the last one, twice."""
-
-    def __init__(self, wrapped: Any) -> None:
-        super().__init__(wrapped)
-        self._spoil("decode", self._decode)
-        if callable(getattr(wrapped, "generated", None)):
-            self._spoil("generated", self._generated)
-
-    def _decode(self, decode: Callable[..., Any], request: Any, *, seed: int) -> list[list[int]]:
-        return _repeated(decode(request, seed=seed))
-
-    def _generated(self, generated: Callable[..., Any], handle: Any) -> Any:
-        samples = generated(handle)
-        return _repeated(samples) if self._wrapped.is_finished(handle) else samples
-
-
-def _repeated(samples: Sequence[Sequence[int]]) -> list[list[int]]:
-    return [[*tokens[:-1], tokens[-2]] if len(tokens) > 1 else list(tokens) for tokens in samples]
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ LAW = {
 
 def torn_frames() -> list[Frame]:
     """What a manager says that never copies."""
-    return msgspec.convert(film(NoCopyOnWrite, TORN, CAPABILITIES, "kv/content"), list[Frame])
+    return msgspec.convert(film(NoCopyOnWrite, TORN, CAPABILITIES, "kv/content")[1], list[Frame])
 
 
 def evidence(

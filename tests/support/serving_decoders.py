@@ -74,10 +74,10 @@ class OfDraft(DraftLogprobs, PooledDecoder):
 class Unplaced(PooledDecoder):
     """Without drafts, a long prompt loses its first token."""
 
-    def target_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+    def checked_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
         if not request.draft_length and len(request.prompt) > 3:
             request = replace(request, prompt=request.prompt[1:])
-        return super().target_law(request, generated, drafts)
+        return super().checked_law(request, generated, drafts)
 
 
 class DraftsBonus(PooledDecoder):
@@ -92,10 +92,10 @@ class FirstPosition(PooledDecoder):
 
     left_out: ClassVar[dict[str, object]] = {}
 
-    def target_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+    def checked_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
         if drafts:
             request = replace(request, sampling=replace(request.sampling, **self.left_out))
-        return super().target_law(request, generated, drafts)
+        return super().checked_law(request, generated, drafts)
 
 
 class FirstPenalties(FirstPosition):
@@ -123,12 +123,12 @@ class FirstTopK(FirstPosition):
 class OldMask(PooledDecoder):
     """All positions of a step have the grammar mask of the first one."""
 
-    def target_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
+    def checked_law(self, request: DecodeRequest, generated: Tokens, drafts: Tokens) -> Sequence[float]:
         if request.grammar is not None:
             allowed = request.grammar.allowed(generated) & (request.sampling.allowed_tokens or set(range(9)))
             sampling = replace(request.sampling, allowed_tokens=frozenset(allowed))
             request = replace(request, grammar=None, sampling=sampling)
-        return super().target_law(request, generated, drafts)
+        return super().checked_law(request, generated, drafts)
 
 
 class OneSampleOnly(PooledDecoder):

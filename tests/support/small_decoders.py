@@ -264,6 +264,14 @@ class Endless(SmallDecoder):
         return child
 
 
+class AllAtOnce(SmallDecoder):
+    """Decodes whole requests in one step."""
+
+    def step(self) -> None:
+        while not all(map(self.is_finished, self.samples)):
+            super().step()
+
+
 class OwnModels(SmallDecoder):
     """Has a target and a draft model of its own."""
 

@@ -1,0 +1,181 @@
+"""Mutation testing of the specification and of the rules of block managers.
+
+cosmic-ray's operators change one thing at a time in a module of ``spec`` or ``properties/rules``; the mutant
+is killed when a test fails. Tests are imported and collected once, and each mutant is planted in a fork of
+that process, so that it costs some tens of milliseconds; only tests that reach the changed function run.
+
+``pip install cosmic-ray`` (8.7 was used), then in the repository's root::
+
+    python benchmarks/mutants.py --results mutants.jsonl [--only spec.laws] [--seconds 3] [--list]
+
+Results are added to the file as they come, and mutants found there are not judged again: a run can be stopped
+and continued. The tests' seconds stand in ``F.usual``; remove that file when tests have changed.
+``--again`` judges the survivors once more, ``--list`` only prints what the file says.
+"""
+
+import argparse
+import json
+import os
+from dataclasses import asdict
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from mutation.children import Say, in_child
+from mutation.judging import KILLED, Judge, Judged, Usual
+from mutation.making import mutants_of
+
+SCALAR, TENSORS = "test_mutants_scalar.py", "test_mutants_tensors.py"
+SAMPLING = ("test_spec_models.py", "test_spec_sampling.py", SCALAR)
+CHAINS = ("test_spec_sampling.py", "test_spec_speculation.py", "test_spec_steps.py", SCALAR)
+TREES = ("test_spec_draft_trees.py", "test_spec_trees.py", SCALAR)
+ROWS = (
+    "test_row_laws.py",
+    "test_batch_checks.py",
+    "test_batch_of_laws.py",
+    "test_generation_contracts.py",
+    "test_exact_verifiers.py",
+    TENSORS,
+)
+RULES = ("test_rules.py", "test_rules_silence.py", "test_block_manager_run.py", "test_hunted_*.py")
+
+TESTS: dict[str, tuple[str, ...]] = {
+    "spec.laws": CHAINS,
+    "spec.speculation": CHAINS,
+    "spec.sampling": SAMPLING,
+    "spec.processors": SAMPLING,
+    "spec.tree_verification": TREES,
+    "spec.tree_steps": TREES,
+    "spec.steps": CHAINS,
+    "spec.block_verification": CHAINS,
+    "spec.row_laws": ROWS,
+    "spec.attention": ("test_spec_attention*.py",),
+    "spec.attention_bound": ("test_spec_attention_bound.py",),
+    "spec.cache": ("test_spec_cache.py", SCALAR),
+    "spec.prefix": ("test_spec_prefix.py",),
+    "spec.draft_trees": TREES,
+    "spec.requests": ("test_spec_requests.py",),
+    "spec.models": SAMPLING,
+    "spec.verdicts": ("test_announcing.py", "test_runner.py", "test_reports.py"),
+    "spec.philox": ("test_philox.py", TENSORS),
+    "spec.attention_arguments": ("test_spec_attention*.py",),
+    "spec.batch_checks": ROWS,
+    "spec.generation_contracts": ROWS,
+    "spec.verifiers": ("test_limited_verifiers.py", "test_exact_verifiers.py", "test_verifier_targets.py"),
+    "spec.capabilities": ("test_attention_cases.py", "test_strategies.py", "test_targets.py"),
+    "spec.announcing": ("test_announcing.py",),
+    "spec.contracts": (*RULES, "test_spec_cache.py"),
+    "spec.deviations": ("test_deviations.py",),
+    "properties.rules.accounting": RULES,
+    "properties.rules.content": RULES,
+    "properties.rules.lifecycle": RULES,
+    "properties.rules.prefix": RULES,
+    "properties.rules.sharing": RULES,
+}
+"""Module -> its quick tests, in the order to judge; its doctests join them."""
+
+
+def main() -> None:
+    """Judge what isn't judged yet, and print the table."""
+    options = _options()
+    if not options.list:
+        _judge(options.results, options)
+    show(list(known(options.results).values()))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--results", type=Path, required=True, help="file of JSON lines, read and added to")
+    parser.add_argument("--only", nargs="*", default=[], help="names of modules without 'tokenlaw.'")
+    parser.add_argument(
+        "--seconds", type=float, default=3.0, help="processor seconds of tests for one mutant"
+    )
+    parser.add_argument("--examples", type=int, default=20, help="hypothesis examples of a property")
+    parser.add_argument("--again", action="store_true", help="judge the survivors of the file again")
+    parser.add_argument("--list", action="store_true", help="only print what the file says")
+    return parser.parse_args()
+
+
+def _judge(results: Path, options: argparse.Namespace) -> None:
+    settings.register_profile(
+        "mutants",
+        derandomize=True,
+        deadline=None,
+        max_examples=options.examples,
+        phases=(Phase.explicit, Phase.generate),
+        suppress_health_check=list(HealthCheck),
+    )
+    settings.load_profile("mutants")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    done = {key for key, one in known(results).items() if not options.again or one.outcome == KILLED}
+    for name in options.only or TESTS:
+        in_child(partial(_judge_module, name, done, results, options.seconds))
+
+
+def _judge_module(name: str, done: set[str], results: Path, seconds: float, _: Say) -> None:
+    """Collect the tests of a module, and judge its mutants."""
+    file, usual = str(import_module(f"tokenlaw.{name}").__file__), Path(f"{results}.usual")
+    mutants = [one for one in mutants_of(f"tokenlaw.{name}", Path(file).read_text()) if one.key not in done]
+    if not mutants:
+        return
+    modules = frozenset(f"tokenlaw.{one}" for one in TESTS)
+
+    def tell(judged: Judged) -> None:
+        with results.open("a") as lines:
+            lines.write(json.dumps(asdict(judged)) + "\n")
+
+    def remember(measured: dict[str, Usual]) -> None:
+        unfinished = Path(f"{usual}.new")
+        unfinished.write_text(json.dumps({test: asdict(one) for test, one in measured.items()}))
+        unfinished.replace(usual)
+
+    judge = Judge(mutants, modules, tell, remember, seconds, _read_usual(usual))
+    code = pytest.main(_arguments(name, file), plugins=[judge])
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        raise RuntimeError(f"pytest ended with {code} for {name}")
+
+
+def _arguments(name: str, file: str) -> list[str]:
+    """No conftest: it chooses another profile of hypothesis."""
+    tests = [str(path) for pattern in TESTS[name] for path in sorted(Path("tests").glob(pattern))]
+    quiet = ["-q", "-s", "--assert=plain", "--tb=native", "-W", "ignore", "-m", "not slow"]
+    plain = ["--noconftest", "-o", "addopts=--import-mode=importlib", "-p", "no:cacheprovider"]
+    return [*quiet, *plain, "-p", "_hypothesis_pytestplugin", "--doctest-modules", file, *tests]
+
+
+def _read_usual(path: Path) -> dict[str, Usual]:
+    if not path.exists():
+        return {}
+    stored = json.loads(path.read_text())
+    return {
+        name: Usual(one["seconds"], [(module, place) for module, place in one["places"]])
+        for name, one in stored.items()
+    }
+
+
+def known(path: Path) -> dict[str, Judged]:
+    """What the file says, the last word on each mutant."""
+    if not path.exists():
+        return {}
+    judged = (Judged(**json.loads(line)) for line in path.read_text().splitlines())
+    return {one.key: one for one in judged}
+
+
+def show(judged: list[Judged]) -> None:
+    """Print the figures of each module, then whatever wasn't killed."""
+    print("| module | mutants | killed | not killed |\n| --- | --- | --- | --- |")
+    for module in dict.fromkeys(one.module for one in judged):
+        mine = [one for one in judged if one.module == module]
+        killed = sum(one.outcome == KILLED for one in mine)
+        print(f"| `{module.removeprefix('tokenlaw.')}` | {len(mine)} | {killed} | {len(mine) - killed} |")
+    for one in judged:
+        if one.outcome != KILLED:
+            print(f"{one.outcome}: {one.key.removeprefix('tokenlaw.')} [{one.place}]")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Mutation testing in one process: cosmic-ray's operators, mutants planted in forked children."""

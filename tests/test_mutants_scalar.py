@@ -1,0 +1,70 @@
+"""What mutation testing of the scalar specification found untested (docs/mutation-testing.md)."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tokenlaw.spec.block_verification import prefix_acceptance
+from tokenlaw.spec.cache import ContiguousCache, contiguous_waste
+from tokenlaw.spec.processors import min_p, repetition_penalty, top_p
+from tokenlaw.spec.sampling import ProcessedModel, SamplingParameters, draw
+from tokenlaw.spec.speculation import StepOutcome, deterministic_verification
+from tokenlaw.spec.steps import expected_tokens
+from tokenlaw.spec.tree_verification import LevelLaw, try_candidates
+
+HALF, INFINITY = (0.5, 0.5), math.inf
+ONE, ZERO = Fraction(1), Fraction(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: expected_tokens(-0.5, 2), r"acceptance rate lies in 0\.\.1, but got -0\.5"),
+        (lambda: draw(HALF, -0.5), r"uniform number lies in \[0, 1\), but got -0\.5"),
+        (lambda: top_p(HALF, 1.5), "top_p must be above 0 and at most 1, but is 1.5"),
+        (lambda: min_p(HALF, -0.5), "min_p must be between 0 and 1, but is -0.5"),
+        (lambda: SamplingParameters(temperature=INFINITY), "temperature must be finite"),
+        (lambda: SamplingParameters(repetition_penalty=INFINITY), "repetition penalty must be finite"),
+        (lambda: contiguous_waste(-1, 8), "length is -1; it must be between 0 and the reserved 8"),
+    ],
+)
+def test_the_other_end_of_each_range_is_refused_too(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_small_negative_logit_is_multiplied_by_the_repetition_penalty() -> None:
+    assert repetition_penalty(np.array([-0.5, 0.5]), 2.0, (0, 1)).tolist() == [-1.0, 0.25]
+
+
+def test_without_a_prompt_length_every_token_counts_as_generated() -> None:
+    model = ProcessedModel(lambda _: HALF, SamplingParameters(presence_penalty=1.0))
+    assert model((0,)) == pytest.approx((1 / (1 + math.e), math.e / (1 + math.e)))
+
+
+def test_deterministic_drafts_may_come_from_a_law_with_zeros() -> None:
+    law = deterministic_verification((0,), target=[(ONE, ZERO)] * 2, draft=[(ONE, ZERO)])
+    assert law == {StepOutcome(1, (0, 0)): 1}
+
+
+def test_the_empty_prefix_always_passes_its_test() -> None:
+    """h_0 = 1, also where the laws are equal and the quotient would be 0 / 0."""
+    assert prefix_acceptance(0, [1.0, 1.0], target=[HALF, HALF], draft=[HALF]) == 1.0
+
+
+def test_a_candidate_that_cannot_be_accepted_needs_no_probability_of_its_own() -> None:
+    """The target doesn't want token 1; and after a sure acceptance nothing is tried."""
+    unwanted = try_candidates((1,), target=(ONE, ZERO), laws=[(ONE, ZERO)])
+    assert unwanted == LevelLaw((ZERO,), (ONE, ZERO))
+    after_a_sure_one = try_candidates((0, 0), target=(ONE, ZERO), laws=[(ONE, ZERO), (ZERO, ONE)])
+    assert after_a_sure_one == LevelLaw((ONE, ZERO), (ZERO, ZERO))
+
+
+def test_nothing_is_recoverable_after_settled_tokens_were_rolled_back() -> None:
+    cache: ContiguousCache[str] = ContiguousCache(window=3)
+    sequence = cache.allocate("abcdef")
+    cache.rollback(sequence, 2)
+    assert cache.recoverable(sequence) == 0
