@@ -146,6 +146,8 @@ _AMONG_GREEDY = (
 _AFTER_ABORT = (Submit(_greedy(4)), Submit(replace(TWO, num_tokens=3)), Step(), Abort(0), Submit(_greedy(2)))
 """The blocks of what was ended early are taken by another one."""
 
+_WARM = SamplingParameters(temperature=0.7, top_k=2)
+
 _ALL_PENALTIES = {"repetition_penalty": 1.8, "presence_penalty": 0.6, "frequency_penalty": 0.9}
 
 _ROUND_CASES = (
@@ -167,6 +169,7 @@ _ROUND_CASES = (
     _served(FORK, "a fork after one step", [Submit(replace(TWO, num_tokens=3)), Step(), Fork(0)], 2),
     _served(FORK, "a fork before the first step", [Submit(TWO), Fork(0)], 2),
     _served(LOGPROBS, "2 drafts a step, 2 tokens", [Submit(replace(THREE, num_tokens=2))], 3),
+    _served(LOGPROBS, "temperature and top-k", [Submit(replace(THREE, sampling=_WARM))], 3, "sampling"),
 )
 
 _LONGER_CASES = (

@@ -69,9 +69,9 @@ class VerifierSuite:
             announce_evidence(found[PROVED])
             budget -= found[PROVED].operations
         if PROBED in asked.checks:
-            found[PROBED], rows = probed(asked.probe(seed), rows_of(budget), progress)
+            found[PROBED], used = probed(asked.probe(seed), rows_of(budget), progress)
             announce_evidence(found[PROBED])
-            budget = max(budget - rows, 0)
+            budget = max(budget - used, 0)
         if sampled:
             asked.start(book, seed, budget, progress).run(tried)
         found |= {row.check.id: asked.limited(row) for row in book.evidence()}

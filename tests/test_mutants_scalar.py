@@ -9,6 +9,7 @@ import pytest
 
 from tokenlaw.spec.block_verification import prefix_acceptance
 from tokenlaw.spec.cache import ContiguousCache, contiguous_waste
+from tokenlaw.spec.laws import normalised
 from tokenlaw.spec.processors import min_p, repetition_penalty, top_p
 from tokenlaw.spec.sampling import ProcessedModel, SamplingParameters, draw
 from tokenlaw.spec.speculation import StepOutcome, deterministic_verification
@@ -22,6 +23,7 @@ ONE, ZERO = Fraction(1), Fraction(0)
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda: normalised([0.0, 0.0]), "weights that sum to zero"),
         (lambda: expected_tokens(-0.5, 2), r"acceptance rate lies in 0\.\.1, but got -0\.5"),
         (lambda: draw(HALF, -0.5), r"uniform number lies in \[0, 1\), but got -0\.5"),
         (lambda: top_p(HALF, 1.5), "top_p must be above 0 and at most 1, but is 1.5"),
@@ -31,7 +33,7 @@ ONE, ZERO = Fraction(1), Fraction(0)
         (lambda: contiguous_waste(-1, 8), "length is -1; it must be between 0 and the reserved 8"),
     ],
 )
-def test_the_other_end_of_each_range_is_refused_too(call: Callable[[], object], message: str) -> None:
+def test_refusals_that_no_other_test_asks_for(call: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
 

@@ -113,7 +113,7 @@ def _cell(kill: Kill) -> Cell:
     """Few operations, or samples, are a deep colour.
 
     >>> _cell(Kill("kv/content", operations=3)), _cell(Kill("law/joint", samples=12_000))
-    (Cell(told='3 operations', short='3', depth=83), Cell(told='12,000 samples', short='12k', depth=32))
+    (Cell(told='3 operations', short='3', depth=81), Cell(told='12,000 samples', short='12k', depth=32))
     """
     if kill.operations is not None:
         most, size, unit = 16.0, kill.operations, "operations"

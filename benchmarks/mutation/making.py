@@ -96,7 +96,7 @@ def mutants_of(module: str, source: str) -> Iterator[Mutant]:
     provider = OperatorProvider()
     operators = [(name, provider[name]()) for name in OPERATORS]
     for node in list(ast_nodes(tree)):
-        if node.type == "name":
+        if node.type == "name" or getattr(node.parent, "type", "") == "parameters":  # a bare * is no product
             continue
         for name, operator in operators:
             for index, (start, _) in enumerate(operator.mutation_positions(node)):

@@ -53,6 +53,11 @@ class SequenceCache:
         """Make a slot for its last token; raises `OutOfBlocks`."""
         self._manager.append(sample.handle, sample.tokens[-1:])
 
+    def has_room(self, sample: Sample, count: int) -> bool:
+        """Whether so many drafts fit; the sample's last block is its own, for it has just got a slot there."""
+        length = self._manager.num_tokens(sample.handle)
+        return self._blocks(length + count) - self._blocks(length) <= self._manager.num_free_blocks()
+
     def speculate(self, sample: Sample, drafts: Sequence[int]) -> None:
         """Make slots for drafts; raises `OutOfBlocks`."""
         self._manager.speculate(sample.handle, drafts)
@@ -84,7 +89,10 @@ class SequenceCache:
 
     def can_hold(self, length: int) -> bool:
         """Whether a sample of so many tokens fits into the empty pool."""
-        return -(-length // self._block_size) <= self._num_blocks
+        return self._blocks(length) <= self._num_blocks
+
+    def _blocks(self, length: int) -> int:
+        return -(-length // self._block_size)
 
     def _apply_copies(self) -> None:
         self._runner.copy(self._manager.pending_copies())

@@ -128,10 +128,13 @@ class ReferenceDecoder:
         return derived_key(seed, "sample", number)
 
     def make_room(self, row: Row) -> None:
-        """Slots for the drafts of a row, which goes on without drafts where there is no room."""
-        try:
+        """Slots for the drafts of a row, which goes on without them where the most that it may have don't fit.
+
+        What the drafts are, and so how many it has, must not decide about that, or the law would change.
+        """
+        if self.cache.has_room(row.sample, self.drafter.length(row)):
             self.cache.speculate(row.sample, row.drafts)
-        except OutOfBlocks:
+        else:
             row.drop_drafts()
 
     def take(self, row: Row, emitted: Sequence[Emitted]) -> None:

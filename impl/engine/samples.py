@@ -100,7 +100,7 @@ class Row:
         return (*self.sample.generated, *self.drafts[:drafts])
 
     def drop_drafts(self) -> None:
-        """Go on without drafts; not because of what they are, or the law would change."""
+        """Go on without drafts."""
         self.drafts, self.draft_logits = [], []
 
 

@@ -21,7 +21,7 @@ class TargetForResidual(Wrapper):
     def _verify(
         self, verify: Callable[..., Any], batch: VerifyBatch, *, seed: int, **numbers: Any
     ) -> Int64[Tensor, "batch drafts+1"]:
-        emitted = verify(batch, seed=seed, **numbers)
+        emitted: Tensor = verify(batch, seed=seed, **numbers)
         last = (emitted != NO_TOKEN).sum(-1) - 1
         rejected = ((last >= 0) & (last < batch.num_draft_tokens.to(last.device))).nonzero()[:, 0]
         if not len(rejected):
