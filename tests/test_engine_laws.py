@@ -124,8 +124,8 @@ def test_a_fork_and_its_parent_are_independent_from_the_fork_on() -> None:
 
 
 def test_drafts_that_do_not_fit_are_dropped_whatever_they_are() -> None:
-    """After draft 0 the grammar allows nothing that the draft model proposes, so that row is shorter and would
-    fit where others don't; were only those dropped that don't fit, token 1 would come too often.
+    """After draft 0 the grammar allows nothing that the draft model proposes, so that row is shorter and
+    would fit where others don't; were only those dropped that don't fit, token 1 would come too often.
     """
     grammar = Grammar(({0: 1, 1: 2}, {0: 2}, {0: 2, 1: 2, 2: 2}))
     drafts = {(): (0.5, 0.5, 0.0), (0,): (0.0, 0.5, 0.5), (1,): (0.5, 0.5, 0.0), (2,): (0.5, 0.5, 0.0)}

@@ -299,6 +299,16 @@ def test_a_matrix_of_faults_shows_what_nobody_saw_first() -> None:
     assert [tag for tag, _ in parsed.tags].count("script") == 1
 
 
+def test_what_was_counted_is_named() -> None:
+    both = evidence(
+        "law/decoder", Verdict.HOLDS, statistics={"evidence": "sampled", "paths": 0, "samples": 900}
+    )
+    asked = evidence("law/probed", Verdict.HOLDS, statistics={"evidence": "probed", "evaluations": 52})
+    words = Page(page_of(both, asked)).words()
+    assert "sampled 900 samples" in words
+    assert "probed 52 evaluations" in words
+
+
 def test_a_damaged_matrix_is_bad_use() -> None:
     with pytest.raises(BadUse, match=r"here: a damaged matrix of faults: Expected `array`"):
         to_html(MATRIX | {"faults": 7}, "here")

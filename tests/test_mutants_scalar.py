@@ -45,6 +45,7 @@ def test_a_small_negative_logit_is_multiplied_by_the_repetition_penalty() -> Non
 def test_without_a_prompt_length_every_token_counts_as_generated() -> None:
     model = ProcessedModel(lambda _: HALF, SamplingParameters(presence_penalty=1.0))
     assert model((0,)) == pytest.approx((1 / (1 + math.e), math.e / (1 + math.e)))
+    assert model((0, 1)) == HALF
 
 
 def test_deterministic_drafts_may_come_from_a_law_with_zeros() -> None:

@@ -67,11 +67,17 @@ class Statistics(msgspec.Struct, frozen=True):
     evidence: str = ""
     samples: int | None = None
     paths: int | None = None
+    evaluations: int | None = None
     power: Power | None = None
     tv_at_most: float | None = None
     laws_shown: tuple[ShownLaw, ...] = ()
     outcomes: tuple[_ProgramOutcome, ...] = ()
     path: tuple[str, ...] = ()
+
+    def counts(self) -> dict[str, int]:
+        """How much is behind a law, by what was counted."""
+        counted = {"samples": self.samples, "paths": self.paths, "evaluations": self.evaluations}
+        return {what: count for what, count in counted.items() if count}
 
     def laws(self) -> list[ShownLaw]:
         """What can be drawn; of a proved program its law beside that of the spec."""

@@ -11,6 +11,9 @@ from tokenlaw.errors import BadUse
 
 SCHEMA = "tokenlaw.faults/1"
 
+_MANY_OPERATIONS, _MANY = 16, 1e6
+"""Operations of a shrunk trace, and samples or anything else, that have the faintest colour."""
+
 
 class Kill(msgspec.Struct, frozen=True):
     """A check that refuted a target, see `tokenlaw.faults.Kill`."""
@@ -19,6 +22,8 @@ class Kill(msgspec.Struct, frozen=True):
     operations: int | None = None
     samples: int | None = None
     tried: int = 0
+    paths: int | None = None
+    evaluations: int | None = None
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -115,13 +120,15 @@ def _cell(kill: Kill) -> Cell:
     >>> _cell(Kill("kv/content", operations=3)), _cell(Kill("law/joint", samples=12_000))
     (Cell(told='3 operations', short='3', depth=81), Cell(told='12,000 samples', short='12k', depth=32))
     """
-    if kill.operations is not None:
-        most, size, unit = 16.0, kill.operations, "operations"
-    elif kill.samples is not None:
-        most, size, unit = 1e6, kill.samples, "samples"
-    else:
-        most, size, unit = 1e6, kill.tried, "tried"
-    share = size / most if unit == "operations" else math.log1p(max(size, 0)) / math.log1p(most)
+    counted = {
+        "operations": kill.operations,
+        "samples": kill.samples,
+        "paths": kill.paths,
+        "evaluations": kill.evaluations,
+        "tried": kill.tried,
+    }
+    unit, size = next((unit, size) for unit, size in counted.items() if size is not None)
+    share = size / _MANY_OPERATIONS if unit == "operations" else math.log1p(max(size, 0)) / math.log1p(_MANY)
     depth = max(10, round(100 * (1 - min(max(share, 0.0), 1.0))))
     return Cell(f"{size:,} {unit}", _short(size), depth)
 

@@ -172,12 +172,9 @@ def _kind(row: Row) -> str:
 
 def _tried(row: Row) -> str:
     """How much is behind a verdict."""
-    statistics = row.statistics
-    if statistics is not None and statistics.paths is not None:
-        return f"{statistics.paths:,} paths"
-    if statistics is not None and statistics.samples is not None:
-        return f"{statistics.samples:,} samples"
-    return f"{row.operations:,} operations" if row.operations else ""
+    counts = {} if row.statistics is None else row.statistics.counts()
+    counts = counts or {"operations": row.operations}
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
 
 
 def _download(counterexample: Mapping[str, Any] | None) -> str:

@@ -54,7 +54,7 @@ class SequenceCache:
         self._manager.append(sample.handle, sample.tokens[-1:])
 
     def has_room(self, sample: Sample, count: int) -> bool:
-        """Whether so many drafts fit; the sample's last block is its own, for it has just got a slot there."""
+        """Whether so many drafts fit; its last block is its own, for it has just got a slot there."""
         length = self._manager.num_tokens(sample.handle)
         return self._blocks(length + count) - self._blocks(length) <= self._manager.num_free_blocks()
 

@@ -128,7 +128,7 @@ class ReferenceDecoder:
         return derived_key(seed, "sample", number)
 
     def make_room(self, row: Row) -> None:
-        """Slots for the drafts of a row, which goes on without them where the most that it may have don't fit.
+        """Slots for the drafts of a row, which goes on without them if the most that it may have don't fit.
 
         What the drafts are, and so how many it has, must not decide about that, or the law would change.
         """
