@@ -3,6 +3,7 @@
 import time
 from dataclasses import dataclass, field
 
+from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.spec.suites import Progress
 
 _SECONDS_BETWEEN_PROGRESS = 0.1
@@ -25,18 +26,16 @@ class Reporter:
 
 @dataclass(frozen=True)
 class Clock:
-    """Time since it was made."""
+    """Time since it was made.
+
+    Attributes
+    ----------
+    spent : seconds that count against a budget; the clock on the wall doesn't.
+    """
 
     monotonic: float = field(default_factory=time.monotonic)
-    process: float = field(default_factory=time.process_time)
+    spent: Stopwatch = field(default_factory=Stopwatch)
 
     def wall(self) -> float:
         """Seconds."""
         return time.monotonic() - self.monotonic
-
-    def spent(self) -> float:
-        """Seconds of processor time, or a third of the wall-clock time if that is more.
-
-        On a busy machine a search must not end before it has begun, and one that waits must end as well.
-        """
-        return max(time.process_time() - self.process, self.wall() / 3)

@@ -21,7 +21,7 @@ class Profile:
     Attributes
     ----------
     examples, max_operations : traces or cases, and operations of one trace at most.
-    seconds : for a suite of traces or cases, of processor time at most, or a third of the wall-clock time.
+    seconds : for a suite of traces or cases, at most, of a `tokenlaw.spec.stopwatch.Stopwatch`.
     requests : rows that a suite of laws gives to a verifier at most.
     """
 

@@ -1,13 +1,11 @@
 """One situation carried out on a fresh decoder, and what came of it as the outcome of a program."""
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from pathlib import Path
 from typing import Any, Protocol
 
 from tokenlaw.spec.decoder_contract import DecoderConfig
@@ -23,39 +21,8 @@ from tokenlaw.stats.decoder_checks import LOGPROBS
 LOGPROB_ROUNDING = 1e-4
 """Log-probabilities may differ by this much: they are those of single precision, after a softmax."""
 
-WALL = 3.0
-"""So many times the seconds of processor time may pass on the clock."""
-
-SCHEDULING = Path("/proc/self/schedstat")
-"""Where Linux tells how long this process had the processor, and how long it waited for it; nanoseconds."""
-
 Make = Callable[[DecoderConfig], Any]
 """Builds a decoder."""
-
-
-class Stopwatch:
-    """Seconds of processor time since it was made, or a third of those on the clock, if that is more.
-
-    Decoders that wait, for a device or for another process, use little processor time here. What passes while
-    others have the processor doesn't count: on a busy machine proofs aren't given up early.
-    """
-
-    def __init__(self) -> None:
-        self._processor, self._clock = time.process_time(), _undisturbed()
-
-    def __call__(self) -> float:
-        """What is used up so far."""
-        used, passed = time.process_time() - self._processor, _undisturbed() - self._clock
-        return max(used, passed / WALL)
-
-
-def _undisturbed() -> float:
-    """Seconds on the clock without those in which others had the processor, where the system tells them."""
-    try:
-        waited = int(SCHEDULING.read_text().split()[1]) / 1e9
-    except (OSError, ValueError, IndexError):
-        waited = 0.0
-    return time.perf_counter() - waited
 
 
 class Watch(Protocol):

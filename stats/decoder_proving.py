@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tokenlaw.spec.models import LanguageModel
+from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_laws import Comparison, Question, compared, questions
-from tokenlaw.stats.decoder_programs import DecoderProgram, Make, Outcome, Stopwatch
+from tokenlaw.stats.decoder_programs import DecoderProgram, Make, Outcome
 from tokenlaw.stats.enumeration.errors import EnumerationError, NotRepeatableError
 from tokenlaw.stats.enumeration.exact_law import Enumerator
 from tokenlaw.stats.enumeration.law import Law, Raised

@@ -4,10 +4,10 @@ import time
 from collections.abc import Sequence
 
 from tokenlaw.spec.announcing import announce, announce_evidence
+from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import Evidence
 from tokenlaw.stats.decoder_cases import LARGER_ROUNDS, Case
-from tokenlaw.stats.decoder_programs import Stopwatch
 from tokenlaw.stats.decoder_proving import MOST_PATHS, Asked, CaseProof, Prover
 from tokenlaw.stats.decoder_rows import CheckLaws
 from tokenlaw.stats.decoder_sampling import MOST_SAMPLES, Sampler

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.stats.counts import Counts
 from tokenlaw.stats.counts import Law as TableLaw
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_laws import Cell, Comparison, Question, compared
-from tokenlaw.stats.decoder_programs import DecoderProgram, OtherWayError, Outcome, Stopwatch
+from tokenlaw.stats.decoder_programs import DecoderProgram, OtherWayError, Outcome
 from tokenlaw.stats.decoder_proving import Asked
 from tokenlaw.stats.distances import tv_bounds
 from tokenlaw.stats.e_values import average_log_e, dirichlet_log_e, product_log_e

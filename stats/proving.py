@@ -5,11 +5,11 @@ sampled: what is proved holds up to the stated total variation, for certain, in 
 tried; what is refuted is wrong in one of them by at least as much as is said.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.stats.enumeration.choices import CLOSE
 from tokenlaw.stats.enumeration.errors import EnumerationError, NotRepeatableError
 from tokenlaw.stats.enumeration.exact_law import Enumerator
@@ -178,7 +178,12 @@ class Prover:
 
     def _law(self, program: Program, rows: int, max_paths: int, seconds: float) -> Law:
         return self._enumerator.laws(
-            program, rows, max_paths=max_paths, seconds=seconds, progress=lambda *_: self._alive()
+            program,
+            rows,
+            max_paths=max_paths,
+            seconds=seconds,
+            progress=lambda *_: self._alive(),
+            clock=Stopwatch(),
         )
 
     def _program(self, case: Case, *, rows: int = 1, first: int = 0, afresh: bool = False) -> Program:
@@ -232,9 +237,9 @@ def prove_cases(
     """
     proofs: list[CaseProof] = []
     with prover:
-        end = time.perf_counter() + seconds
+        used = Stopwatch()
         for case in cases:
-            left = end - time.perf_counter()
+            left = seconds - used()
             if max_paths <= 0 or left <= 0 or prover.is_over(proofs):
                 break
             enter(case)

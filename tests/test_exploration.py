@@ -5,7 +5,6 @@ import time
 import pytest
 
 from support.exploring import CAPABILITIES, PROFILE, check, explored, fake, first_match, kinds
-from tokenlaw.properties import pacing
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.narrowing import crash_place
 from tokenlaw.properties.running import Outcome, Violation
@@ -215,14 +214,3 @@ def test_findings_are_announced_when_they_are_made_and_when_they_are_shrunk():
     assert len(kinds(first)) > len(kinds(last)) == 3
     assert last.counterexample == evidence.counterexample
     assert last.message == evidence.message
-
-
-def test_a_search_ends_by_processor_time_and_by_a_third_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = {"monotonic": 0.0, "process_time": 0.0}
-    monkeypatch.setattr(pacing.time, "monotonic", lambda: now["monotonic"])
-    monkeypatch.setattr(pacing.time, "process_time", lambda: now["process_time"])
-    clock = pacing.Clock(monotonic=0.0, process=0.0)
-    now.update(monotonic=9.0, process_time=1.0)
-    assert (clock.wall(), clock.spent()) == (9.0, 3.0)
-    now.update(monotonic=9.0, process_time=8.0)
-    assert clock.spent() == 8.0

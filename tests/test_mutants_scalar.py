@@ -7,12 +7,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tokenlaw.spec.block_verification import prefix_acceptance
+from tokenlaw.spec.block_verification import block_verification, prefix_acceptance
 from tokenlaw.spec.cache import ContiguousCache, contiguous_waste
-from tokenlaw.spec.laws import normalised
+from tokenlaw.spec.laws import check_law, normalised
+from tokenlaw.spec.models import contexts, random_law
+from tokenlaw.spec.prefix import Prompt
 from tokenlaw.spec.processors import min_p, repetition_penalty, top_p
-from tokenlaw.spec.sampling import ProcessedModel, SamplingParameters, draw
-from tokenlaw.spec.speculation import StepOutcome, deterministic_verification
+from tokenlaw.spec.requests import DecodeRequest
+from tokenlaw.spec.sampling import ProcessedModel, SamplingParameters, draw, target_only_law
+from tokenlaw.spec.speculation import StepOutcome, chain_verification, deterministic_verification
 from tokenlaw.spec.steps import expected_tokens
 from tokenlaw.spec.tree_verification import LevelLaw, try_candidates
 
@@ -24,6 +27,7 @@ ONE, ZERO = Fraction(1), Fraction(0)
     ("call", "message"),
     [
         (lambda: normalised([0.0, 0.0]), "weights that sum to zero"),
+        (lambda: contexts(0, 1), "vocabulary size must be at least 1, but is 0"),
         (lambda: expected_tokens(-0.5, 2), r"acceptance rate lies in 0\.\.1, but got -0\.5"),
         (lambda: draw(HALF, -0.5), r"uniform number lies in \[0, 1\), but got -0\.5"),
         (lambda: top_p(HALF, 1.5), "top_p must be above 0 and at most 1, but is 1.5"),
@@ -58,6 +62,14 @@ def test_the_empty_prefix_always_passes_its_test() -> None:
     assert prefix_acceptance(0, [1.0, 1.0], target=[HALF, HALF], draft=[HALF]) == 1.0
 
 
+def test_a_vocabulary_may_have_one_token() -> None:
+    certain = (ONE,)
+    assert (draw(certain, 0.5), top_p(certain, Fraction(1, 2))) == (0, certain)
+    assert target_only_law(lambda _: certain, (), 2) == {(0, 0): 1}
+    for rule in (chain_verification, deterministic_verification, block_verification):
+        assert rule((0,), target=[certain] * 2, draft=[certain]) == {StepOutcome(1, (0, 0)): 1}
+
+
 def test_a_candidate_that_cannot_be_accepted_needs_no_probability_of_its_own() -> None:
     """The target doesn't want token 1; and after a sure acceptance nothing is tried."""
     unwanted = try_candidates((1,), target=(ONE, ZERO), laws=[(ONE, ZERO)])
@@ -71,3 +83,28 @@ def test_nothing_is_recoverable_after_settled_tokens_were_rolled_back() -> None:
     sequence = cache.allocate("abcdef")
     cache.rollback(sequence, 2)
     assert cache.recoverable(sequence) == 0
+
+
+def test_what_is_appended_is_settled_by_default() -> None:
+    cache: ContiguousCache[str] = ContiguousCache(window=2)
+    sequence = cache.allocate("ab")
+    cache.append(sequence, "cd")
+    assert cache.visible(sequence) == range(3, 4)
+
+
+def test_an_empty_sequence_wastes_all_that_is_reserved() -> None:
+    assert contiguous_waste(0, 8) == 8
+
+
+def test_random_laws_are_laws_and_one_in_eight_is_certain() -> None:
+    """Fixed seeds: 400 laws over five tokens, of which weights make one in 600 certain by chance."""
+    for seed in range(50):
+        check_law(random_law(1, np.random.default_rng(seed)), "random law")
+    certain = [max(random_law(5, np.random.default_rng(seed))) == 1 for seed in range(400)]
+    assert 30 <= sum(certain) <= 75
+
+
+def test_defaults() -> None:
+    request = DecodeRequest(prompt=(0,), num_tokens=1)
+    assert (request.draft_length, request.samples) == (0, 1)
+    assert Prompt((1,)) == Prompt((1,), namespace="", epoch=0)

@@ -1,5 +1,6 @@
 """What mutation testing of the specification of batches and streams found untested."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -51,9 +52,9 @@ def test_derived_keys_never_change() -> None:
     assert derived_key(7, "law/joint") == 8326999499713168398
 
 
-@pytest.mark.parametrize(("query_heads", "kv_heads"), [(0, 1), (1, 0), (0, 0)])
-def test_attention_without_heads_is_refused(query_heads: int, kv_heads: int) -> None:
-    query, keys = (torch.zeros(1, heads, 1, dtype=torch.float64) for heads in (query_heads, kv_heads))
+@pytest.mark.parametrize(("query_heads", "kv_heads"), [(0, 1), (1, 0), (0, 0), (3, 2)])
+def test_heads_that_cannot_be_shared_evenly_are_refused(query_heads: int, kv_heads: int) -> None:
+    query, keys = (torch.zeros(1, heads, 2, dtype=torch.float64) for heads in (query_heads, kv_heads))
     with pytest.raises(ValueError, match=f"{query_heads} query heads can't share {kv_heads} KV heads"):
         attend(query, keys, keys, 1.0)
 
@@ -62,3 +63,11 @@ def test_states_without_a_head_size_are_refused() -> None:
     number = torch.tensor(0.0, dtype=torch.float64)
     with pytest.raises(ValueError, match="one more dimension, the head size"):
         merge(number, number)
+
+
+def test_the_smallest_window_and_a_small_softcap_are_taken() -> None:
+    one = torch.ones(2, 1, 1, dtype=torch.float64)
+    values = torch.tensor([[[1.0]], [[3.0]]], dtype=torch.float64)
+    output, lse = attend(one, one, values, 1.0, window=1, softcap=0.5)
+    assert output.flatten().tolist() == [1.0, 3.0]
+    assert lse.flatten().tolist() == pytest.approx([0.5 * math.tanh(2.0)] * 2, rel=1e-15)

@@ -40,10 +40,6 @@ class Usual:
     seconds: float
     places: list[tuple[str, str]]
 
-    def calls(self, module: str) -> bool:
-        """Whether it calls anything of the module."""
-        return any(one == module for one, _ in self.places)
-
 
 @dataclass
 class Judge:
@@ -96,12 +92,11 @@ class Judge:
     def _chosen(self, module: str, place: str, items: dict[str, pytest.Item]) -> list[pytest.Item]:
         """Tests that reach the place, frequent killers first, then the quick ones, while time lasts.
 
-        Where none is known to (the place is a constant or a class), all that call its module.
+        Where none is known to (the place is a constant or a class), all of them.
         """
         kills = self.kills.get((module, place), Counter())
         reaching = [name for name in items if (module, place) in self.usual[name].places]
-        reaching = reaching or [name for name in items if self.usual[name].calls(module)] or list(items)
-        order = sorted(reaching, key=lambda name: (-kills[name], self.usual[name].seconds))
+        order = sorted(reaching or items, key=lambda name: (-kills[name], self.usual[name].seconds))
         chosen: list[pytest.Item] = []
         left = self.seconds
         for name in order:

@@ -229,7 +229,7 @@ def cases() -> Iterator[tuple[str, Case]]:
 
 CASES = dict(cases())
 largest = drafted("llama", 4, drafts=3, new_tokens=4)
-"""So many paths that it isn't among the cases: 60,000 leave 2e-9 of the probability, and take half an hour."""
+"""So many paths that it isn't among the cases: 60,000 leave 2e-9 of the probability, in half an hour."""
 relaxed = drafted("llama", ensemble=0.5)
 """A control: it has another law, on purpose."""
 
