@@ -14,11 +14,12 @@ import pytest
 
 from tokenlaw import faults
 from tokenlaw.cli import main
+from tokenlaw.cli_faults import Family
 from tokenlaw.conversation import ignore
 from tokenlaw.faults import Kill, Row, audit_all
 from tokenlaw.faults_report import lines, summary, to_data, word
 from tokenlaw.impl.faults import targets
-from tokenlaw.impl.faults.targets import SUSPECTS, Suspect
+from tokenlaw.impl.faults.targets import FAMILIES, SUSPECTS, Suspect
 
 
 def row(name: str, *kills: Kill, unknown: str = "") -> Row:
@@ -178,3 +179,7 @@ def test_an_interrupt_ends_the_audits_that_run(
     suspects = [fake(name, "Manager") for name in ("manager", "loses_copies", "no_copy_on_write")]
     with pytest.raises(KeyboardInterrupt):
         audit_all(suspects, processes=2, progress=ignore, registry="fake_suites:slow")
+
+
+def test_every_family_can_be_asked_for() -> None:
+    assert {str(one) for one in Family} == set(FAMILIES)

@@ -22,6 +22,7 @@ class Family(StrEnum):
     KV = "kv"
     ATTENTION = "attention"
     VERIFIER = "verifier"
+    DECODER = "decoder"
 
 
 def faults(
