@@ -5,21 +5,19 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import pytest
 import torch
 
 import tokenlaw
-from tokenlaw import in_process, junit, terminal
+from tokenlaw import in_process
 from tokenlaw.controlling import Audited, control
-from tokenlaw.controls import Control, Kind, broken_off
+from tokenlaw.controls import Control
 from tokenlaw.impl.faults.wrappers import WRAPPERS
-from tokenlaw.impl.paged import PagedBlockManager, PagedKVStore
+from tokenlaw.impl.paged import PagedKVStore
+from tokenlaw.impl.paged.manager import PagedBlockManager
 from tokenlaw.impl.reference import REFERENCE
 from tokenlaw.impl.speculative import SampleAndMatchVerifier
-from tokenlaw.report import Report, Target
-from tokenlaw.runner import audit
 from tokenlaw.spec.capabilities import effective_capabilities, probe_capabilities
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
@@ -204,64 +202,6 @@ def test_a_suite_of_somebody_else_has_no_controls() -> None:
         __module__ = "mine"
 
     assert controls(audited(BLOCK_MANAGER, suite=Foreign(Verdict.HOLDS))) == []
-
-
-def report(verdicts: dict[str, Verdict], *found: Control) -> Report:
-    rows = [
-        Evidence(Check(f"{contract}/some", "K0", "Some claim.", contract, Severity.LEAK), verdict)
-        for contract, verdict in verdicts.items()
-    ]
-    return Report(Target("mine", "1"), tuple(rows), "dev", 0, {}, "tokenlaw audit mine", controls=found)
-
-
-FAILED = Control(KV_STORE, Kind.BROKEN, Verdict.HOLDS, message="nothing\nrefuted it", fault="a row is stale")
-PASSED = Control(KV_STORE, Kind.REFERENCE, Verdict.HOLDS)
-LEFT_OUT = Control(BLOCK_MANAGER, Kind.BROKEN, None, message="the target itself is refuted")
-
-
-def test_a_refutation_outweighs_a_void_contract_and_a_void_one_everything_else() -> None:
-    holds, refuted, unknown = Verdict.HOLDS, Verdict.REFUTED, Verdict.UNKNOWN
-    assert report({KV_STORE: holds}, PASSED, FAILED).verdict is Verdict.VOID
-    assert report({KV_STORE: holds}, PASSED, FAILED).status == 2
-    assert report({KV_STORE: holds}, PASSED).verdict is holds
-    assert report({KV_STORE: holds, BLOCK_MANAGER: unknown}, FAILED).verdict is Verdict.VOID
-    assert report({KV_STORE: holds, BLOCK_MANAGER: refuted}, FAILED).verdict is refuted
-    assert report({KV_STORE: refuted}, replace(FAILED, kind=Kind.REFERENCE, verdict=refuted)).status == 2
-    assert report({KV_STORE: holds}, FAILED).summary() == "mine 1: void (1 holds), profile dev, seed 0"
-
-
-def test_controls_stand_in_every_view(capsys: pytest.CaptureFixture[str]) -> None:
-    found = report({KV_STORE: Verdict.HOLDS}, PASSED, FAILED, LEFT_OUT)
-    data = found.to_data()["controls"]
-    assert {kind: row["verdict"] for kind, row in data[KV_STORE].items()} == {
-        "reference": "holds",
-        "broken wrapper": "holds",
-    }
-    assert data[KV_STORE]["broken wrapper"]["failed"]
-    assert data[BLOCK_MANAGER]["broken wrapper"]["verdict"] is None
-    terminal.show(found, {})
-    out = capsys.readouterr().out
-    assert "control of kv-store: reference: holds\n" in out
-    assert "void: the audit of kv-store says nothing" in out
-    suite = ElementTree.fromstring(junit.to_xml(found))[0]
-    cases = {(case.get("classname"), case.get("name")): [child.tag for child in case] for case in suite}
-    assert cases[KV_STORE, "control/reference"] == []
-    assert cases[KV_STORE, "control/broken-wrapper"] == ["error"]
-    assert cases[BLOCK_MANAGER, "control/broken-wrapper"] == ["skipped"]
-    assert suite.get("errors") == "1"
-
-
-def test_a_process_that_dies_in_a_control_leaves_it_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(TARGETS)
-    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
-    assert [row.verdict for row in broken_off(KV_STORE, [], "it died")] == [Verdict.UNKNOWN, None]
-    found = audit("fake_targets:Manager", registry="fake_suites:deadly")
-    assert [str(row.verdict) for row in found.evidence] == ["holds"]
-    reference, broken = found.controls
-    assert (reference.kind, reference.verdict) == (Kind.REFERENCE, Verdict.HOLDS)
-    assert broken.verdict is Verdict.UNKNOWN
-    assert "the wrapper was too much" in broken.message
-    assert found.verdict is Verdict.VOID
 
 
 def test_a_check_in_this_process_has_controls_and_can_do_without(monkeypatch: pytest.MonkeyPatch) -> None:

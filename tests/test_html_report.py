@@ -4,12 +4,12 @@ import base64
 import json
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from support.html_pages import Page, assert_loads_nothing
 from support.pages import (
     HOSTILE,
     TORN,
@@ -31,33 +31,6 @@ from tokenlaw.report_files import ReportFiles
 from tokenlaw.spec.claims import COMPLETED, MEANINGS
 from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.verdicts import Verdict
-
-
-class Page(HTMLParser):
-    """Elements, their attributes and the text between them."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._open.reverse()
-        self._open.remove(tag)
-        self._open.reverse()
-
-    def handle_data(self, data: str) -> None:
-        if not {"script", "style"} & set(self._open):
-            self.text += f"{data} "
-
-    def words(self) -> str:
-        return " ".join(self.text.split())
 
 
 def test_verdicts_come_first_and_every_check_has_its_evidence() -> None:
@@ -138,15 +111,6 @@ def test_the_counterexample_and_its_command_are_on_the_page() -> None:
     ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
     assert copied <= set(ids)
     assert len(set(ids)) == len(ids)
-
-
-def assert_loads_nothing(parsed: Page) -> None:
-    for tag, attributes in parsed.tags:
-        assert tag not in {"link", "img", "iframe", "object", "embed", "base", "form"}
-        assert "src" not in attributes
-        assert not any(name.startswith("on") for name in attributes)
-        for name in ("href", "xlink:href"):
-            assert (attributes.get(name) or "#").startswith(("#", "data:application/json;base64,"))
 
 
 def test_nothing_is_loaded_from_outside() -> None:
@@ -263,52 +227,3 @@ def test_a_hostile_name_is_no_command() -> None:
     commands = [line for line in words.text.splitlines() if "tokenlaw replay" in line]
     assert commands
     assert all(f"'{HOSTILE[:20]}" in line for line in commands)
-
-
-MATRIX = {
-    "schema": "tokenlaw.faults/1",
-    "command": "tokenlaw faults --seed 0",
-    "profile": "dev",
-    "seed": 0,
-    "complete": False,
-    "faults": [
-        {
-            "name": "seen",
-            "family": "kv",
-            "verdict": "killed",
-            "effect": HOSTILE,
-            "one_check_alone": True,
-            "refuted": [{"check": "kv/content", "operations": 3, "samples": None, "tried": 900}],
-        },
-        {"name": "unseen", "family": "kv", "verdict": "missed", "refuted": []},
-    ],
-    "innocents": [{"name": "fine", "family": "kv", "verdict": "silent", "reason": "exact", "refuted": []}],
-}
-
-
-def test_a_matrix_of_faults_shows_what_nobody_saw_first() -> None:
-    parsed = Page(to_html(MATRIX).decode())
-    words = parsed.words()
-    assert "1 of 2 planted faults killed silent on 1 of 1 innocents" in words
-    assert "not all were audited yet" in words
-    assert words.index("unseen missed") < words.index("seen killed, seen by one check alone")
-    assert [
-        attributes["title"] for tag, attributes in parsed.tags if tag == "td" and "title" in attributes
-    ] == ["3 operations"]
-    assert_loads_nothing(parsed)
-    assert [tag for tag, _ in parsed.tags].count("script") == 1
-
-
-def test_what_was_counted_is_named() -> None:
-    both = evidence(
-        "law/decoder", Verdict.HOLDS, statistics={"evidence": "sampled", "paths": 0, "samples": 900}
-    )
-    asked = evidence("law/probed", Verdict.HOLDS, statistics={"evidence": "probed", "evaluations": 52})
-    words = Page(page_of(both, asked)).words()
-    assert "sampled 900 samples" in words
-    assert "probed 52 evaluations" in words
-
-
-def test_a_damaged_matrix_is_bad_use() -> None:
-    with pytest.raises(BadUse, match=r"here: a damaged matrix of faults: Expected `array`"):
-        to_html(MATRIX | {"faults": 7}, "here")

@@ -21,12 +21,13 @@ import typer
 from tokenlaw import __version__
 from tokenlaw.cli_diagram import diagram
 from tokenlaw.cli_faults import faults
+from tokenlaw.cli_plan import plan
 from tokenlaw.cli_prove import prove
 from tokenlaw.cli_report import report
 from tokenlaw.cli_seeds import refuse_others, vary
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
-from tokenlaw.options import ClaimName, Device, ProfileName, Target, report_file
+from tokenlaw.options import ClaimName, Device, ProfileName, Target
 from tokenlaw.report_files import Html, Json, ReportFiles
 from tokenlaw.text import one_line, without_middle
 
@@ -89,19 +90,17 @@ def audit(
     from tokenlaw import counterexamples as saving
     from tokenlaw import terminal
     from tokenlaw.earlier import read_earlier
+    from tokenlaw.protocol import Request
     from tokenlaw.runner import audit as run_audit
     from tokenlaw.spec.suites import Settings
 
     files = ReportFiles.named(context, json=json, junit=junit, html=html)
     files.leave_room_for(counterexamples, "--counterexamples")
     saving.require_folder(counterexamples)
-    claim = None if claims is None else str(claims)
-    settings = Settings(device=device, claims=claim, alpha=alpha, budget=budget, tolerance=tolerance)
+    wanted = tuple(contract) if contract else None
+    settings = Settings(device, claims and str(claims), alpha, budget, tolerance)
     if vary_seed is not None:
         refuse_others({"--junit": junit, "--html": html, "--continue": continued})
-        wanted = tuple(contract) if contract else None
-        from tokenlaw.protocol import Request
-
         request = Request(target, profile=profile, seed=seed, only=only, contracts=wanted, settings=settings)
         return vary(request, vary_seed, files.paths.get("--json"))
     earlier = None if continued is None else read_earlier(continued)
@@ -112,7 +111,7 @@ def audit(
             profile=profile,
             seed=seed,
             only=only,
-            contracts=contract or None,
+            contracts=wanted,
             settings=settings,
             earlier=earlier,
             controls=controls,
@@ -131,6 +130,7 @@ app.command()(prove)
 app.command()(faults)
 app.command()(report)
 app.command()(diagram)
+app.command()(plan)
 
 
 @app.command()
@@ -155,29 +155,6 @@ def replay(
     if unwritten:
         raise BadUse("; ".join(unwritten))
     return report.status
-
-
-@app.command()
-def plan(
-    context: typer.Context,
-    tv: Annotated[float, typer.Option(help="Total variation that is to be seen.")],
-    vocab: Annotated[int, typer.Option(help="Tokens of the vocabulary.", min=2)],
-    tokens: Annotated[int, typer.Option(help="Tokens in a row that the law is about.", min=1)] = 1,
-    alpha: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 1e-9,
-    beta: Annotated[float, typer.Option(help="Probability of a miss.")] = 1e-3,
-    json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file, or -.")] = None,
-) -> int:
-    """Say how many samples of a law see a deviation, and how long they take here."""
-    from tokenlaw.writing import formatted, write_to
-
-    json = report_file(context, json)
-    from tokenlaw.planning import in_lines, planned
-
-    data = planned(tv, vocab, tokens, alpha=alpha, beta=beta)
-    if json is not None:
-        write_to(json, "--json", formatted(data))
-    print("\n".join(in_lines(data)))
-    return 0
 
 
 @app.command("list")

@@ -1,0 +1,32 @@
+"""The command ``tokenlaw plan``."""
+
+# ruff: noqa: PLC0415 - nothing heavy is imported before the command needs it
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tokenlaw.options import report_file
+
+
+def plan(
+    context: typer.Context,
+    tv: Annotated[float, typer.Option(help="Total variation that is to be seen.")],
+    vocab: Annotated[int, typer.Option(help="Tokens of the vocabulary.", min=2)],
+    tokens: Annotated[int, typer.Option(help="Tokens in a row that the law is about.", min=1)] = 1,
+    alpha: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 1e-9,
+    beta: Annotated[float, typer.Option(help="Probability of a miss.")] = 1e-3,
+    json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file, or -.")] = None,
+) -> int:
+    """Say how many samples of a law see a deviation, and how long they take here."""
+    from tokenlaw.writing import formatted, write_to
+
+    json = report_file(context, json)
+    from tokenlaw.planning import in_lines, planned
+
+    data = planned(tv, vocab, tokens, alpha=alpha, beta=beta)
+    if json is not None:
+        write_to(json, "--json", formatted(data))
+    print("\n".join(in_lines(data)))
+    return 0
