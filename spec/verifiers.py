@@ -117,7 +117,7 @@ def refusals_of(verifier: Any, source: str) -> frozenset[str]:
 def most_rows_of(verifier: Any, source: str) -> int | None:
     """Rows of a call at most, None without a limit; `ContractError` if that is no number from 1 on."""
     most = getattr(verifier, "most_rows", None)
-    if most is not None and (not isinstance(most, int) or most < 1):
+    if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         raise ContractError(f"{source}: most_rows is {most!r}; it must be a whole number from 1 on")
     return most
 

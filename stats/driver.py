@@ -119,6 +119,7 @@ class Driver:
             if scenario.own_drafter:
                 before = self.verifier.draft(draft_logits[-1], params, position=position, seed=seed)
                 check_drafts(before, position, len(kinds), scenario.vocabulary, kinds.device)
+                before = before.clone()  # a drafter may have one buffer for all positions
             else:
                 before = self.drafted(position, rows, numbers)
             drafts.append(before)

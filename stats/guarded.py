@@ -4,6 +4,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+from torch import Tensor
+
 from tokenlaw.spec.generation_contracts import TreeBatch, VerifyBatch
 from tokenlaw.spec.row_laws import RowParameters
 
@@ -48,7 +50,8 @@ class Guarded:
         found = self._call(method, *arguments, **keywords)
         self.answered += rows
         self._alive()
-        return found
+        # Whoever has one buffer for all answers writes the next one into it.
+        return found.clone() if isinstance(found, Tensor) else found
 
     def _call(self, method: str, *arguments: Any, **keywords: Any) -> Any:
         try:

@@ -104,6 +104,8 @@ def check_drafts(tokens: Any, position: int, rows: int, vocabulary: int, device:
 def _check_tensor(found: Any, what: str, shape: list[int], device: torch.device) -> None:
     if not isinstance(found, Tensor):
         raise ProtocolError(f"{what} a {type(found).__name__} instead of an int64 tensor {shape}")
+    if found.layout != torch.strided:
+        raise ProtocolError(f"{what} a tensor of layout {found.layout} instead of a dense one {shape}")
     if list(found.shape) != shape or found.dtype != torch.int64 or found.device.type != device.type:
         raise ProtocolError(
             f"{what} {found.dtype} {list(found.shape)} on {found.device} instead of torch.int64 {shape} "

@@ -169,7 +169,10 @@ def _why_not(proofs: Sequence[CaseProof], cases: Sequence[Case], paths: int) -> 
         return f"its random numbers can't be decided: {reasons[0]}; its laws are sampled instead"
     if not paths:
         fewest = FEWEST_PATHS * ROWS_A_PATH
-        return f"a proof needs a budget of {fewest:,} rows (--budget); its laws are sampled instead"
+        return (
+            f"a proof needs a budget of {fewest:,} rows (--budget), or {FEWEST_PATHS} paths "
+            "(tokenlaw prove --max-paths); without one its laws are only sampled"
+        )
     if not cases:
         return "it refuses the rows of all small situations; its laws are sampled instead"
     return "no small situation could be finished within the budget; its laws are sampled instead"

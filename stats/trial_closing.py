@@ -134,7 +134,8 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
     asked = [result for result in trial.kinds if check in result.log_es]
     cells = max(result.measures.measures[check].cells for result in asked)
     # A kind is one of many in the average over kinds, half of the scenario's e-value.
-    alpha = math.exp(-book.missing(check)) * share / (2 * len(asked))
+    # Earlier runs may have refuted it alone.
+    alpha = math.exp(-max(book.missing(check), 0.0)) * share / (2 * len(asked))
     for result in asked:
         measure = result.measures.measures[check]
         samples = measure.samples(trial.expected / len(trial.kinds))

@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 import tokenlaw
+from support.law_runs import audited
 from tokenlaw import in_process, runner
 from tokenlaw.cli import main
+from tokenlaw.impl.faults import VERIFIER_FAULTS
+from tokenlaw.spec.verdicts import Verdict
+from tokenlaw.stats.measures import COMPLETED
 
 TARGETS = Path(__file__).parent / "targets"
 LAWS = "fake_suites:laws"
+
+
+ROW = {"id": "law/fake", "contract": "verifier", "statistics": {"log_e": 1.0}}
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +84,10 @@ def test_the_command_line_goes_on_and_says_so(capsys: pytest.CaptureFixture[str]
             {"checks": [{"id": "law/fake", "contract": "decoder", "statistics": {"samples": 1}}]},
             "has evidence about decoder, which isn't run now",
         ),
+        ({"checks": [ROW | {"statistics": {"log_e": "infinity"}}]}, "log_e of law/fake is 'infinity'"),
+        ({"checks": [ROW | {"statistics": {"log_e": [1]}}]}, "log_e of law/fake is [1]; it must be a finite"),
+        ({"checks": [ROW, ROW]}, "a damaged report: law/fake is there twice"),
+        ({"seed": -1}, "a damaged report: a seed is negative"),
     ],
 )
 def test_a_report_that_cannot_be_continued_is_one_line(changes: dict[str, Any], message: str) -> None:
@@ -103,3 +114,14 @@ def test_a_file_that_is_no_report_is_status_3(
     assert output.out == ""
     assert output.err.startswith(f"tokenlaw: r.json: {message}")
     assert output.err.count("\n") == 1
+
+
+def test_a_run_can_go_on_from_one_that_has_refuted() -> None:
+    """What an earlier run found is far beyond what is needed: nothing more is, and nothing overflows."""
+    make = VERIFIER_FAULTS["bonus_argmax"].make
+    first = audited(make, budget=20_000, only=frozenset({COMPLETED}))[COMPLETED]
+    assert first.verdict is Verdict.REFUTED
+    assert first.statistics is not None
+    earlier = {COMPLETED: {**first.statistics, "log_e": 1e6}}
+    again = audited(make, seed=1, budget=20_000, only=frozenset({COMPLETED}), continued=earlier)[COMPLETED]
+    assert again.verdict is Verdict.REFUTED

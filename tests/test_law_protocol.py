@@ -90,6 +90,10 @@ BAD: list[tuple[Any, str]] = [
         torch.zeros(2, 3, dtype=torch.int32),
         "verify returned torch.int32 [2, 3] on cpu instead of torch.int64 [2, 3]",
     ),
+    (
+        torch.zeros(2, 3, dtype=torch.int64).to_sparse(),
+        "verify returned a tensor of layout torch.sparse_coo instead of a dense one [2, 3]",
+    ),
     (torch.zeros(2, 3), "verify returned torch.float32 [2, 3] on cpu instead of torch.int64 [2, 3]"),
     (
         torch.zeros(2, 3, dtype=torch.int64, device="meta"),

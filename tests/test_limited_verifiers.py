@@ -76,6 +76,7 @@ def test_nothing_is_left_of_a_scenario_of_refused_kinds() -> None:
         ("refuses", {"top-k"}, r"refuses \['top-k'\]; a verifier may refuse greedy, looked-up drafts"),
         ("most_rows", 0, "most_rows is 0; it must be a whole number from 1 on"),
         ("most_rows", 2.5, "most_rows is 2.5"),
+        ("most_rows", True, "most_rows is True"),
     ],
 )
 def test_what_is_declared_must_make_sense(name: str, value: Any, message: str) -> None:

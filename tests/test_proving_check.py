@@ -26,6 +26,12 @@ from tokenlaw.stats.trial import kind_laws
 from tokenlaw.stats.verifier_checks import PROVED
 from tokenlaw.stats.verifier_suite import VerifierSuite
 
+NEEDED = (
+    "a proof needs a budget of 90,000 rows (--budget), or 150 paths (tokenlaw prove --max-paths); "
+    "without one its laws are only sampled"
+)
+
+
 ALONE = frozenset({PROVED})
 
 
@@ -106,7 +112,7 @@ def test_the_check_is_part_of_an_audit() -> None:
     assert row.counterexample is None
     few = audited(Reference, only=ALONE, budget=10_000)[PROVED]
     assert (few.verdict, few.operations) == (Verdict.NOT_SUPPORTED, 0)
-    assert few.message == ("a proof needs a budget of 90,000 rows (--budget); its laws are sampled instead")
+    assert few.message == NEEDED
     unclaimed = audited(Reference, only=ALONE, claims="approximate")[PROVED]
     assert unclaimed.message == "not part of the claim 'approximate'"
 
@@ -188,5 +194,5 @@ def test_rows_are_completed_one_by_one() -> None:
 def test_what_the_budget_is_too_small_for_is_told_with_its_reason(capsys: pytest.CaptureFixture[str]) -> None:
     report = tokenlaw.check_verifier(Reference, budget=20_000, only="law/pro*", raises=False)
     terminal.show(report, {})
-    reason = "a proof needs a budget of 90,000 rows (--budget); its laws are sampled instead"
+    reason = NEEDED
     assert f"not supported: {PROVED}: {reason}" in capsys.readouterr().out.splitlines()

@@ -4,7 +4,8 @@ A test martingale may be continued with fresh random numbers: the evidence of bo
 holds for the same target, the same claims and another seed only, so everything else is refused.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,8 @@ def earlier_of(data: Any, source: str) -> Earlier:
         raise BadUse(f"{source}: a damaged report: {error}") from None
     if stored.spec_version != SPEC_VERSION:
         raise BadUse(f"{source}: its rules are those of spec {stored.spec_version}, not of {SPEC_VERSION}")
+    if problem := next(_problems(stored), ""):
+        raise BadUse(f"{source}: a damaged report: {problem}")
     rows = [row for row in stored.checks if row.statistics]
     if not rows:
         raise BadUse(f"{source}: has no evidence that can be continued: only laws have")
@@ -100,6 +103,22 @@ def earlier_of(data: Any, source: str) -> Earlier:
         tuple(dict.fromkeys(row.contract for row in rows)),
         {row.id: row.statistics or {} for row in rows},
     )
+
+
+def _problems(stored: _Stored) -> Iterator[str]:
+    """What no run has written, in words."""
+    if min((stored.seed, *stored.settings.continued)) < 0:
+        yield "a seed is negative"
+    ids = [(row.contract, row.id) for row in stored.checks]
+    for contract, check in ids:
+        if ids.count((contract, check)) > 1:
+            yield f"{check} is there twice"
+    for row in stored.checks:
+        evidence = (row.statistics or {}).get("log_e")
+        if evidence is None:
+            continue
+        if isinstance(evidence, bool) or not isinstance(evidence, int | float) or not math.isfinite(evidence):
+            yield f"log_e of {row.id} is {evidence!r}; it must be a finite number"
 
 
 def require_continuable(

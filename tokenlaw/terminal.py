@@ -35,8 +35,9 @@ _STYLES = {
 _KNOWN = "known"
 _KNOWN_STYLE = "yellow"
 _HOW = (
-    "see `tokenlaw.spec.contracts`: give the methods; what has none is declared, with all the others of its "
-    "contract, by Implementation(..., capabilities={...})"
+    "see `tokenlaw.spec.contracts`, and `generation_contracts` and `decoder_contract` beside it: give the "
+    "methods; what has none is declared, with all the others of its contract, by "
+    "Implementation(..., capabilities={...})"
 )
 _LINE_SECONDS = 10.0
 _WIDTH = 13  # of the longest verdict
