@@ -7,7 +7,6 @@ from tokenlaw.impl.engine.cache import SequenceCache
 from tokenlaw.impl.engine.runner import Run, TableRunner
 from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.faults.kv_prefixes import KeyWithoutParent
-from tokenlaw.impl.faults.kv_publishing import OverwritesPublishedBlocks, PublishesDrafts
 from tokenlaw.impl.faults.kv_rewinding import AcceptForgetsOneMore, AcceptsOneMore, RollbackLeaks
 from tokenlaw.impl.faults.kv_sharing import NoCopyOnWrite
 
@@ -96,16 +95,6 @@ class CopiesForgotten(SequenceCache):
         self._manager.pending_copies()
 
 
-class RejectedDraftsFound(OverwritesPublishedBlocks, PublishesDrafts):
-    """Blocks with rejected drafts can be found by other prompts, also after they were overwritten.
-
-    Classes: C17.
-    Report: vllm-project/vllm 43559, 57128.
-    Effect: a prompt that continues as the drafts did reads other tokens.
-    Weakest check: decoder/bystanders.
-    """
-
-
 class RejectedBlocksLeak(RollbackLeaks):
     """The blocks of rejected drafts never come back.
 
@@ -133,7 +122,6 @@ DECODER_CACHE_FAULTS: tuple[tuple[str, type[object]], ...] = (
     ("last_token_not_written", LastTokenNotWritten),
     ("drafts_in_shared_blocks", DraftsInSharedBlocks),
     ("copies_forgotten", CopiesForgotten),
-    ("rejected_drafts_found", RejectedDraftsFound),
     ("rejected_blocks_leak", RejectedBlocksLeak),
     ("prefixes_by_last_block", PrefixesByLastBlock),
 )
