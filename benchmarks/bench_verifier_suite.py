@@ -62,7 +62,7 @@ class Timed(ChainVerifier):
 def own_seconds() -> float:
     """CPU seconds of a default run without those of the verifier."""
     verifier, started = Timed(), time.process_time()
-    report = tokenlaw.check_verifier(lambda: verifier, raises=False)
+    report = tokenlaw.check_verifier(lambda: verifier, controls=False, raises=False)
     seconds = time.process_time() - started - verifier.seconds
     assert str(report.verdict) == "holds"
     return seconds
