@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -78,14 +79,23 @@ def _with_simpler_prompts(session: Session) -> Iterator[Session]:
     longest = max((len(request.prompt) for request in requests), default=0)
     for length in (1, 2, 4, 8):
         if length < longest:
-            yield _mapped(session, lambda prompt, length=length: prompt[:length])  # type: ignore[misc]
+            yield _mapped(session, partial(_first, length))
     for place in reversed(range(longest)):
-        yield _mapped(session, lambda prompt, place=place: prompt[:place] + prompt[place + 1 :])  # type: ignore[misc]
+        yield _mapped(session, partial(_without, place))
     for token in reversed(range(1, session.vocabulary_size)):
-        yield _mapped(
-            session,
-            lambda prompt, token=token: tuple(0 if one == token else one for one in prompt),  # type: ignore[misc]
-        )
+        yield _mapped(session, partial(_zeroed, token))
+
+
+def _first(length: int, prompt: Tokens) -> Tokens:
+    return prompt[:length]
+
+
+def _without(place: int, prompt: Tokens) -> Tokens:
+    return prompt[:place] + prompt[place + 1 :]
+
+
+def _zeroed(token: int, prompt: Tokens) -> Tokens:
+    return tuple(0 if one == token else one for one in prompt)
 
 
 def _mapped(session: Session, change: Callable[[Tokens], Tokens]) -> Session:

@@ -119,9 +119,10 @@ def _decoded(check: str, title: str, request: DecodeRequest, vocabulary_size: in
     return Case(check, title, _session([Submit(request)], vocabulary_size))
 
 
-def _sampled(check: str, title: str, num_tokens: int, draft_length: int, **sampling: object) -> Case:
-    parameters = SamplingParameters(**sampling)  # type: ignore[arg-type]  # checked by the class
-    request = DecodeRequest(PROMPT, num_tokens, draft_length=draft_length, sampling=parameters)
+def _sampled(
+    check: str, title: str, num_tokens: int, draft_length: int, sampling: SamplingParameters
+) -> Case:
+    request = DecodeRequest(PROMPT, num_tokens, draft_length=draft_length, sampling=sampling)
     return _decoded(check, title, request)
 
 
@@ -148,19 +149,19 @@ _AFTER_ABORT = (Submit(_greedy(4)), Submit(replace(TWO, num_tokens=3)), Step(), 
 
 _WARM = SamplingParameters(temperature=0.7, top_k=2)
 
-_ALL_PENALTIES = {"repetition_penalty": 1.8, "presence_penalty": 0.6, "frequency_penalty": 0.9}
+_ALL_PENALTIES = SamplingParameters(repetition_penalty=1.8, presence_penalty=0.6, frequency_penalty=0.9)
 
 _ROUND_CASES = (
     _decoded(LAW, "no drafts, 2 tokens", DecodeRequest(PROMPT, 2)),
     _decoded(LAW, "1 draft a step, 3 tokens", DecodeRequest(PROMPT, 3, draft_length=1)),
     _decoded(LAW, "2 drafts a step, 3 tokens", THREE),
-    _sampled(SAMPLING, "temperature and top-p", 3, 2, temperature=0.7, top_p=0.8),
-    _sampled(SAMPLING, "temperature and top-k", 3, 2, temperature=1.6, top_k=2),
-    _sampled(SAMPLING, "min-p and bias", 3, 1, min_p=0.3, logit_bias={0: 0.6, 2: -0.4}),
-    _sampled(SAMPLING, "allowed tokens", 3, 2, allowed_tokens=frozenset({0, 2})),
-    _sampled(SAMPLING, "greedy", 4, 2, temperature=0.0),
+    _sampled(SAMPLING, "temperature and top-p", 3, 2, SamplingParameters(temperature=0.7, top_p=0.8)),
+    _sampled(SAMPLING, "temperature and top-k", 3, 2, SamplingParameters(temperature=1.6, top_k=2)),
+    _sampled(SAMPLING, "min-p and bias", 3, 1, SamplingParameters(min_p=0.3, logit_bias={0: 0.6, 2: -0.4})),
+    _sampled(SAMPLING, "allowed tokens", 3, 2, SamplingParameters(allowed_tokens=frozenset({0, 2}))),
+    _sampled(SAMPLING, "greedy", 4, 2, SamplingParameters(temperature=0.0)),
     _decoded(STOP, "2 drafts a step, 3 tokens", replace(THREE, stop=frozenset({1}))),
-    _sampled(PENALTIES, "all three penalties", 3, 2, **_ALL_PENALTIES),
+    _sampled(PENALTIES, "all three penalties", 3, 2, _ALL_PENALTIES),
     _decoded(GRAMMAR, "a mask that changes after each token, 3 tokens", replace(THREE, grammar=CHANGING)),
     _decoded(SAMPLES, "2 samples of 2 tokens", replace(TWO, samples=2), 2),
     _served(REQUESTS, "a random request among greedy ones", _AMONG_GREEDY, 2),
@@ -174,8 +175,8 @@ _ROUND_CASES = (
 
 _LONGER_CASES = (
     _decoded(LAW, "1 draft a step, 5 tokens", DecodeRequest(PROMPT, 5, draft_length=1)),
-    _sampled(PENALTIES, "repetition penalty", 3, 2, repetition_penalty=1.8),
-    _sampled(PENALTIES, "frequency penalty", 3, 2, frequency_penalty=0.9),
+    _sampled(PENALTIES, "repetition penalty", 3, 2, SamplingParameters(repetition_penalty=1.8)),
+    _sampled(PENALTIES, "frequency penalty", 3, 2, SamplingParameters(frequency_penalty=0.9)),
     _served(REQUESTS, "two random requests at once", [Submit(TWO), Submit(TWO)], 2),
     _served(LOGPROBS, "2 drafts a step, 3 tokens", [Submit(THREE)], 3),
     _decoded(LAW, "3 drafts a step, 4 tokens", DecodeRequest(PROMPT, 4, draft_length=3)),

@@ -6,10 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from cosmic_ray.ast import ast_nodes, get_ast  # type: ignore[import-not-found, import-untyped, unused-ignore]
-from cosmic_ray.operators.provider import (  # type: ignore[import-not-found, import-untyped, unused-ignore]
-    OperatorProvider,
-)
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.operators.provider import OperatorProvider
 
 BINARY = {
     "Add": "Sub",

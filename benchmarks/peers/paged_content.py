@@ -8,6 +8,7 @@ kinder to them. No counts, keys or free blocks are looked at, only contents. A c
 """
 
 import random
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ Content = list[Any]
 
 
 @dataclass
-class Contents:
+class Contents(ABC):
     """A cache, what a contiguous one would hold, and random calls of both.
 
     Attributes
@@ -54,9 +55,9 @@ class Contents:
         except OutOfBlocks:
             return
 
+    @abstractmethod
     def same(self) -> bool:
         """Does every sequence read back as a contiguous one?"""
-        raise NotImplementedError
 
 
 @dataclass

@@ -61,8 +61,8 @@ class GeneratorStates:
 
 
 def _global_generators() -> list[torch.Generator]:
-    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]  # torch has no types
-    return [torch.default_generator, *(torch.cuda.default_generators if used else ())]
+    # There are none of CUDA before it is used.
+    return [torch.default_generator, *torch.cuda.default_generators]
 
 
 def _is_fresh(head: bytes, size: int) -> bool:

@@ -11,7 +11,8 @@ false.
 
 import sys
 from fractions import Fraction
-from typing import Any, NoReturn
+from math import isnan
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -42,16 +43,18 @@ class LazyNumber(Image):
 
     __slots__ = ()
 
-    @property  # type: ignore[misc]  # a read-only class is what is wanted here
-    def __class__(self) -> type:
-        """What ``isinstance`` takes it for: a float, so that programs which ask go on as usual."""
-        asking = sys._getframe(1)
-        keeps = asking.f_globals.get("__name__", "").startswith(KEEPS_THE_TYPE)
-        return LazyNumber if keeps and asking.f_code.co_name != "__new__" else float
+    if not TYPE_CHECKING:  # type checkers know no class that is a property
+
+        @property
+        def __class__(self) -> type:
+            """What ``isinstance`` takes it for: a float, so that programs which ask go on as usual."""
+            asking = sys._getframe(1)
+            keeps = asking.f_globals.get("__name__", "").startswith(KEEPS_THE_TYPE)
+            return LazyNumber if keeps and asking.f_code.co_name != "__new__" else float
 
     def __lt__(self, other: Any) -> Any:
         kind = type(other)
-        if not self.steps and (kind is Fraction or (kind is float and other == other)):  # noqa: PLR0124 - not nan
+        if not self.steps and (kind is Fraction or (kind is float and not isnan(other))):
             return self.uniform.below(other)
         return self._order("less", other, below=True)
 
@@ -71,7 +74,7 @@ class LazyNumber(Image):
             return self._array(name, other)
         if isinstance(value, Image):
             return equal if self.same(value) else self.smaller_than(value) == below
-        return value == value and self.below(value) == below  # noqa: PLR0124 - false for nan
+        return not (isinstance(value, float) and isnan(value)) and self.below(value) == below
 
     def __eq__(self, other: object) -> Any:
         value = operand(other)
@@ -192,18 +195,17 @@ class LazyNumber(Image):
     # What can't be answered.
 
     def __float__(self) -> float:
-        self.refuse(
-            "float(), or a function that reads a float,", "needs the value of a random number; leave it out"
-        )
+        why = "needs the value of a random number; leave it out"
+        self.refuse("float(), or a function that reads a float,", why)
 
-    def __bool__(self) -> bool:  # noqa: PLE0304 - never returns
-        self.refuse("the truth of a random number")
+    def __bool__(self) -> bool:
+        return bool(self.refuse("the truth of a random number"))
 
     def __complex__(self) -> complex:
         self.refuse("complex()")
 
-    def __hash__(self) -> int:  # noqa: PLE0309 - never returns
-        self.refuse("hash(), or returning a random number,")
+    def __hash__(self) -> int:
+        return int(self.refuse("hash(), or returning a random number,"))
 
     def __format__(self, how: str) -> str:
         self.refuse("printing a random number", "needs its value")
