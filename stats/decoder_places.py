@@ -1,7 +1,6 @@
 """Where a law of a decoder was found wrong: plain data in a counterexample, from which it is run again."""
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -10,6 +9,7 @@ from tokenlaw.spec.sessions import session_of, to_data
 from tokenlaw.spec.suites import CounterexampleError
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_checks import BY_ID
+from tokenlaw.stats.place_fields import Fields, fields_of, is_number, is_whole
 
 SCHEMA = "tokenlaw.decoder-law/1"
 
@@ -52,19 +52,7 @@ def place_of(data: Mapping[str, Any]) -> DecoderPlace:
     CounterexampleError
         They don't: the message says which part is wrong, missing or unknown, and what belongs there.
     """
-    if data.get("schema") != SCHEMA:
-        raise CounterexampleError(f"schema {data.get('schema')!r}, expected {SCHEMA!r}")
-    unknown = sorted(set(data) - {"schema", "contract", *_FIELDS})
-    if unknown:
-        raise CounterexampleError(
-            f"unknown: {', '.join(unknown)}; a counterexample of a decoder's law has {', '.join(_FIELDS)}"
-        )
-    for name, (fits, expected) in _FIELDS.items():
-        if name not in data:
-            raise CounterexampleError(f"{name} is missing; expected {expected}")
-        if not fits(data[name]):
-            raise CounterexampleError(f"{name} is {data[name]!r}; expected {expected}")
-    return DecoderPlace(**{name: data[name] for name in _FIELDS})
+    return DecoderPlace(**fields_of(data, SCHEMA, _FIELDS, "a decoder's law"))
 
 
 def case_at(place: DecoderPlace, cases: Sequence[Case]) -> Case:
@@ -85,23 +73,15 @@ def case_at(place: DecoderPlace, cases: Sequence[Case]) -> Case:
     return found[0]
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+_FIELDS: Fields = {
     "check": (lambda value: value in BY_ID, f"one of {', '.join(BY_ID)}"),
     "case": (lambda value: isinstance(value, str), "the title of a situation"),
-    "paths": (lambda value: _is_whole(value) and value >= 0, "a number of paths, 0 for samples"),
-    "samples": (lambda value: _is_whole(value) and value >= 0, "a number of samples, 0 for paths"),
-    "seed": (_is_whole, "a whole number"),
-    "tolerance": (lambda value: _is_number(value) and 0 <= value < 1, "0 or a number below 1"),
-    "alpha": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1"),
-    "before": (_is_number, "the logarithm of an e-value"),
+    "paths": (lambda value: is_whole(value) and value >= 0, "a number of paths, 0 for samples"),
+    "samples": (lambda value: is_whole(value) and value >= 0, "a number of samples, 0 for paths"),
+    "seed": (is_whole, "a whole number"),
+    "tolerance": (lambda value: is_number(value) and 0 <= value < 1, "0 or a number below 1"),
+    "alpha": (lambda value: is_number(value) and 0 < value < 1, "a number between 0 and 1"),
+    "before": (is_number, "the logarithm of an e-value"),
     "session": (lambda value: isinstance(value, Mapping), "a session"),
 }
 """What each part must be, and how to say so."""

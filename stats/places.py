@@ -1,13 +1,13 @@
 """Where something was seen: plain data in a counterexample, from which it can be run again."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.generation_contracts import CLAIMS
 from tokenlaw.spec.suites import CounterexampleError, Settings
+from tokenlaw.stats.place_fields import Fields, fields_of, is_number, is_whole
 from tokenlaw.stats.verifier_checks import BY_ID
 
 SCHEMA = "tokenlaw.law/1"
@@ -70,46 +70,27 @@ def place_of(data: Mapping[str, Any]) -> Place:
     CounterexampleError
         They don't: the message says which part is wrong, missing or unknown, and what belongs there.
     """
-    if data.get("schema") != SCHEMA:
-        raise CounterexampleError(f"schema {data.get('schema')!r}, expected {SCHEMA!r}")
-    unknown = sorted(set(data) - {"schema", "contract", *_FIELDS})
-    if unknown:
-        raise CounterexampleError(
-            f"unknown: {', '.join(unknown)}; a counterexample of a law has {', '.join(_FIELDS)}"
-        )
-    for name, (fits, expected) in _FIELDS.items():
-        if name not in data:
-            raise CounterexampleError(f"{name} is missing; expected {expected}")
-        if not fits(data[name]):
-            raise CounterexampleError(f"{name} is {data[name]!r}; expected {expected}")
-    if data["check"] and data["check"] not in BY_ID:
-        raise CounterexampleError(f"there is no check {data['check']!r}")
-    return Place(**{name: data[name] for name in _FIELDS})
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> bool:
-    return _is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+    found = fields_of(data, SCHEMA, _FIELDS, "a law")
+    if found["check"] and found["check"] not in BY_ID:
+        raise CounterexampleError(f"there is no check {found['check']!r}")
+    return Place(**found)
 
 
 def _is_evidence(value: object) -> bool:
     return isinstance(value, dict) and all(
-        check in BY_ID and _is_number(log_e) for check, log_e in value.items()
+        check in BY_ID and is_number(log_e) for check, log_e in value.items()
     )
 
 
-_FIELDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+_FIELDS: Fields = {
     "scenario": (lambda value: isinstance(value, str), "the name of a scenario"),
-    "requests": (lambda value: _is_whole(value) and value >= 0, "a number of rows"),
-    "seed": (_is_whole, "a whole number"),
+    "requests": (lambda value: is_whole(value) and value >= 0, "a number of rows"),
+    "seed": (is_whole, "a whole number"),
     "claims": (lambda value: value in CLAIMS, f"one of {', '.join(CLAIMS)}"),
-    "tolerance": (lambda value: _is_number(value) and 0 <= value < 1, "0 or a number below 1"),
-    "alpha": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1"),
+    "tolerance": (lambda value: is_number(value) and 0 <= value < 1, "0 or a number below 1"),
+    "alpha": (lambda value: is_number(value) and 0 < value < 1, "a number between 0 and 1"),
     "check": (lambda value: isinstance(value, str), "the id of a check, or an empty text for all of them"),
-    "looks": (lambda value: _is_whole(value) and value >= 0, "a number of stages"),
+    "looks": (lambda value: is_whole(value) and value >= 0, "a number of stages"),
     "asked": (_is_evidence, "check ids, each with the logarithm of an e-value"),
 }
 """What each part must be, and how to say so."""
