@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from tokenlaw.properties.running import Violation
+from tokenlaw.properties.words import failure
 from tokenlaw.spec.requests import DecodeRequest
 from tokenlaw.spec.sampling import SamplingParameters
 from tokenlaw.spec.session_models import Hashed, Model
@@ -38,16 +39,7 @@ def explain(check: Check, violation: Violation, session: Session) -> str:
         place.append(f"request or fork {violation.sequence + 1}")
     if violation.position is not None:
         place.append(f"generated token {violation.position + 1}")
-    return "\n".join(
-        [
-            f"{check.id} ({check.rule}) is refuted: {check.title}",
-            f"{_INDENT}severity: {check.severity}",
-            f"{_INDENT}at:       {', '.join(place)}",
-            f"{_INDENT}expected: {violation.expected}",
-            f"{_INDENT}found:    {violation.found}",
-            tell(session),
-        ]
-    )
+    return failure(check, violation, place, tell(session))
 
 
 def _configuration(session: Session) -> str:

@@ -75,6 +75,11 @@ def explain(check: Check, violation: Violation, trace: Trace) -> str:
         place.append(f"position {violation.position}")
     if violation.block is not None:
         place.append(f"block {violation.block}")
+    return failure(check, violation, place, tell(trace))
+
+
+def failure(check: Check, violation: Violation, place: Sequence[str], told: str) -> str:
+    """The message of a check: rule, severity, place, expected, found, and what was done in words."""
     return "\n".join(
         [
             f"{check.id} ({check.rule}) is refuted: {check.title}",
@@ -82,7 +87,7 @@ def explain(check: Check, violation: Violation, trace: Trace) -> str:
             f"{_INDENT}at:       {', '.join(place)}",
             f"{_INDENT}expected: {violation.expected}",
             f"{_INDENT}found:    {violation.found}",
-            tell(trace),
+            told,
         ]
     )
 

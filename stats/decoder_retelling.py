@@ -1,18 +1,14 @@
 """One path of a decoder again, to tell what it did in each of its steps."""
 
 from collections.abc import Hashable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from tokenlaw.spec.laws import Tokens
 from tokenlaw.stats.decoder_programs import DecoderProgram, Outcome
 from tokenlaw.stats.enumeration.choices import Path
-from tokenlaw.stats.enumeration.errors import CutShort
 from tokenlaw.stats.enumeration.narrative import Line, narrate
-from tokenlaw.stats.enumeration.sources import default_sources
-from tokenlaw.stats.enumeration.states import StateGraph, current
-from tokenlaw.stats.enumeration.tape import Tape
+from tokenlaw.stats.enumeration.retelling import retell
 
 
 def retold(program: DecoderProgram, line: Line, outcome: Outcome) -> list[str]:
@@ -26,9 +22,7 @@ def retold(program: DecoderProgram, line: Line, outcome: Outcome) -> list[str]:
     """
     path = Path(list(line))
     watch = _Watch(path)
-    try:
-        _run_again(program.watched(watch), path)
-    except Exception:  # what can't be run again is told without its steps and places
+    if retell(program.watched(watch), path) is not None:  # it is told without its steps and places
         watch.steps.clear()
     if not watch.steps or watch.steps[-1].end != len(line):
         return narrate(line, str(outcome))
@@ -94,29 +88,6 @@ class _Watch:
     def _tokens(self, decoder: Any) -> list[Tokens]:
         """Tokens of every sample so far."""
         return [tuple(sample) for handle in self._handles for sample in decoder.generated(handle)]
-
-
-class _NoStates(StateGraph):
-    """Declared states of a path that is known to its end."""
-
-    def enter(self, path: Path, key: Hashable) -> None:
-        """Nothing is merged."""
-
-
-def _run_again(program: DecoderProgram, path: Path) -> None:
-    """Run one path, and take down the program's line at each of its choices."""
-    tape = Tape(graph=_NoStates(), places=True)
-    tape.program = program
-    with ExitStack() as stack:
-        for source in default_sources(tape):
-            stack.enter_context(source)
-        token = current.set(tape)
-        stack.callback(current.reset, token)
-        tape.start([path])
-        try:
-            program()
-        except CutShort:  # all that can come of it is known
-            return
 
 
 def _step(line: Line, step: _Step) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tokenlaw.errors import BadUse
-from tokenlaw.properties import strict_json
+from tokenlaw.reading import json_of
 from tokenlaw.report import FAILED, Report, replay_command
 from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.writing import formatted, write_whole
@@ -100,12 +100,7 @@ def load(path: Path) -> dict[str, Any]:
     BadUse
         The file can't be read, isn't JSON, or doesn't say that it is a counterexample.
     """
-    try:
-        data = strict_json.decode(path.read_bytes())
-    except OSError as error:
-        raise BadUse(f"{path}: can't be read: {error.strerror}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BadUse(f"{path}: damaged, not JSON: {error}") from None
+    data = json_of(path)
     schema = data.get("schema") if isinstance(data, dict) else None
     if not isinstance(schema, str) or not schema.startswith(SCHEMAS):
         expected = " or ".join(SCHEMAS)

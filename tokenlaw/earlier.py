@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from tokenlaw.errors import BadUse
+from tokenlaw.reading import json_of
 from tokenlaw.report import SCHEMA, SPEC_VERSION
 from tokenlaw.spec.suites import Settings
 
@@ -68,13 +69,7 @@ def read_earlier(path: Path) -> Earlier:
     BadUse
         It can't be read, is no report of this version, or has no evidence that can be continued.
     """
-    try:
-        data = msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise BadUse(f"{path}: can't be read: {error.strerror}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BadUse(f"{path}: damaged, not JSON: {error}") from None
-    return earlier_of(data, str(path))
+    return earlier_of(json_of(path), str(path))
 
 
 def earlier_of(data: Any, source: str) -> Earlier:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import msgspec
 
 from tokenlaw.errors import BadUse
-from tokenlaw.properties import strict_json
+from tokenlaw.reading import json_of
 from tokenlaw.report import SCHEMA
 from tokenlaw.spec.frames import Frame
 
@@ -158,12 +158,7 @@ def read(path: Path) -> dict[str, Any]:
     BadUse
         It can't be read, or isn't JSON; what else it must be is up to who reads it.
     """
-    try:
-        data = strict_json.decode(path.read_bytes())
-    except OSError as error:
-        raise BadUse(f"{path}: can't be read: {error.strerror}") from None
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise BadUse(f"{path}: damaged, not JSON: {error}") from None
+    data = json_of(path)
     return data if isinstance(data, dict) else {}
 
 

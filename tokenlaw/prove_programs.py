@@ -9,7 +9,7 @@ from tokenlaw.conversation import ignore
 from tokenlaw.prove_blame import blamed
 from tokenlaw.prove_command import PROGRAM
 from tokenlaw.prove_enumeration import WHOLE, Bounds, Enumeration, Named
-from tokenlaw.prove_shapes import line_of, outcome_of, retell
+from tokenlaw.prove_shapes import line_of, outcome_of
 from tokenlaw.prove_signatures import is_next_token_law, require_program
 from tokenlaw.prove_spec import MOST_TEXTS, Completion, NextToken, completion_of
 from tokenlaw.prove_text import (
@@ -25,8 +25,10 @@ from tokenlaw.prove_text import (
 from tokenlaw.prove_verdict import Comparison
 from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import PROVED, Check, Evidence, Severity, Verdict
+from tokenlaw.stats.enumeration.choices import Path
 from tokenlaw.stats.enumeration.errors import EnumerationError
 from tokenlaw.stats.enumeration.law import Law, Raised
+from tokenlaw.stats.enumeration.retelling import retell
 from tokenlaw.stats.enumeration.tape import line_outside
 
 LAW = Check("program/law", "", "The outcome has the law of the spec.", PROGRAM, Severity.WRONG_LAW)
@@ -153,7 +155,7 @@ class _Judged:
         blame = blamed(self.shaped, self.comparison, self.completion)
         if blame is None:
             return [], ["", table]
-        retell(self.enumeration.program, blame.line, self.enumeration.sources)
+        retell(self.enumeration.program, Path(blame.line), self.enumeration.sources)
         words = path_in_words(blame, as_tokens=self.completion is not None)
         return words, ["", blame_text(blame, words, self.comparison, allowed), "", table]
 
@@ -176,7 +178,7 @@ def _evidence(verdict: Verdict, law: Law, message: str, statistics: dict[str, An
 def _fails(enumeration: Enumeration, law: Law) -> Evidence:
     """Nothing but exceptions: more likely a mistake in the program than its law."""
     outcome, example = next(iter(law.examples.items()))
-    error = retell(enumeration.program, line_of(example), enumeration.sources)
+    error = retell(enumeration.program, Path(line_of(example)), enumeration.sources)
     frames = [] if error is None else [frame for frame, _ in walk_tb(error.__traceback__)][::-1]
     place = f", {line_outside(frames)}" if frames else ""
     return _evidence(Verdict.UNKNOWN, law, f"the program {outcome}{place}; all of its paths fail")

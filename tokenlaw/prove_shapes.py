@@ -1,16 +1,14 @@
 """Outcomes that know the shape of their path: the branches that comparisons took."""
 
 from collections.abc import Callable, Hashable, Iterable
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-from tokenlaw.stats.enumeration.choices import Draw, Node, Path
+from tokenlaw.stats.enumeration.choices import Draw, Node
 from tokenlaw.stats.enumeration.deciding import Among
-from tokenlaw.stats.enumeration.errors import CutShort, EnumerationError
+from tokenlaw.stats.enumeration.errors import EnumerationError
 from tokenlaw.stats.enumeration.exploration import frozen
 from tokenlaw.stats.enumeration.law import Raised
-from tokenlaw.stats.enumeration.states import StateGraph, current
 from tokenlaw.stats.enumeration.tape import Source, Tape
 
 Line = list[tuple[Node, int]]
@@ -84,29 +82,3 @@ def outcome_of(found: Any) -> Hashable:
 def line_of(example: tuple[Node, int] | None) -> Line:
     """All choices of an example (`tokenlaw.stats.enumeration.law.Law.examples`)."""
     return [] if example is None else example[0].line(example[1])
-
-
-class _NoStates(StateGraph):
-    """Declared states of a path that is known to its end."""
-
-    def enter(self, path: Path, key: Hashable) -> None:
-        """Nothing is merged."""
-
-
-def retell(program: Callable[[], Any], line: Line, sources: Sources) -> Exception | None:
-    """Run one path again, to take down the program's line at each of its choices; what it raises."""
-    tape = Tape(graph=_NoStates(), places=True)
-    tape.program = program
-    with ExitStack() as stack:
-        for source in sources(tape):
-            stack.enter_context(source)
-        token = current.set(tape)
-        stack.callback(current.reset, token)
-        tape.start([Path(line)])
-        try:
-            program()
-        except CutShort:  # all that can come of it is known
-            return None
-        except Exception as error:
-            return error
-    return None
