@@ -53,9 +53,9 @@ def certain_tokens(model: LanguageModel[float], request: DecodeRequest) -> Token
 
 
 def can_be_asked(model: LanguageModel[float], request: DecodeRequest) -> bool:
-    """Whether a random request has an answer: nowhere on its ways does it forbid every possible token.
+    """Whether a random request surely has an answer: nowhere on its ways does it forbid every possible token.
 
-    The first `_MAX_TRIED` beginnings are looked at.
+    At most `_MAX_TRIED` beginnings are looked at.
     """
     if request.grammar is None and request.sampling.allowed_tokens is None:
         return True
@@ -63,14 +63,14 @@ def can_be_asked(model: LanguageModel[float], request: DecodeRequest) -> bool:
         waiting: list[Tokens] = [()]
         for _ in range(_MAX_TRIED):
             if not waiting:
-                return True
+                break
             generated = waiting.pop()
             law = law_of_next(model, request, generated)
             longer = ((*generated, token) for token, probability in enumerate(law) if probability)
             waiting += [tokens for tokens in longer if not is_finished(request, tokens)]
     except ValueError:
         return False
-    return True
+    return not waiting
 
 
 def what_matters(model: LanguageModel[float], request: DecodeRequest, expected: Tokens) -> Iterator[str]:

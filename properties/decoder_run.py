@@ -112,13 +112,16 @@ class _Judge:
         return built_decoder(self.factory, "the decoder", session.config)
 
     def _expect(self, model: LanguageModel[float], request: DecodeRequest) -> bool:
-        """Remember the tokens of a request, None where they aren't certain; false if there is no answer."""
+        """Remember the tokens of a request, None where they aren't certain; false if it can't be judged.
+
+        Where greedy decoding nearly has a tie, rounding decides.
+        """
         try:
             expected = self.expected[id(request)] = certain_tokens(model, request)
         except ValueError:
             return False
         greedy = request.sampling.temperature == 0
-        return expected is not None or greedy or can_be_asked(model, request)
+        return expected is not None or (not greedy and can_be_asked(model, request))
 
     def _answer(
         self, session: Session, model: LanguageModel[float], served: Served, number: int, place: int

@@ -83,15 +83,17 @@ def shown_tokens(
     return tokens
 
 
-def shown_logprobs(
-    given: Sequence[Sequence[Any]], tokens: tuple[Tokens, ...]
-) -> tuple[tuple[float, ...], ...]:
+def shown_logprobs(given: Any, tokens: tuple[Tokens, ...]) -> tuple[tuple[float, ...], ...]:
     """Log-probabilities in plain Python; raises `IllegalAnswer` unless there is one for each token.
 
     >>> shown_logprobs([[-0.5, -1]], ((1, 0),))
     ((-0.5, -1.0),)
     """
-    numbers = tuple(tuple(float(number) for number in sample) for sample in given)
+    try:
+        numbers = tuple(tuple(float(number) for number in sample) for sample in given)
+    except (TypeError, ValueError) as error:
+        expected = "expected numbers for each sample"
+        raise IllegalAnswer("logprobs", f"{expected}, not {given!r}: {error}") from None
     lengths, wanted = [len(sample) for sample in numbers], [len(sample) for sample in tokens]
     if lengths != wanted:
         raise IllegalAnswer("logprobs", f"logprobs gives {lengths} numbers for {wanted} tokens")

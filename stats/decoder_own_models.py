@@ -36,7 +36,8 @@ class OwnModels:
         cases = law_cases(seed, self._sizes)
         short = [_shortened(case, FEW_SEQUENCES) for case in cases]
         larger = [replace(_shortened(case, MOST_SEQUENCES), larger=1) for case in cases]
-        return short + [case for case in larger if case.title not in {one.title for one in short}]
+        known = {(case.check, case.title) for case in short}
+        return short + [case for case in larger if (case.check, case.title) not in known]
 
     def model(self, case: Case) -> LanguageModel[float]:
         """The target in a case."""

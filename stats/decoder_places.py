@@ -74,7 +74,7 @@ def case_at(place: DecoderPlace, cases: Sequence[Case]) -> Case:
 
 
 _FIELDS: Fields = {
-    "check": (lambda value: value in BY_ID, f"one of {', '.join(BY_ID)}"),
+    "check": (lambda value: isinstance(value, str) and value in BY_ID, f"one of {', '.join(BY_ID)}"),
     "case": (lambda value: isinstance(value, str), "the title of a situation"),
     "paths": (lambda value: is_whole(value) and value >= 0, "a number of paths, 0 for samples"),
     "samples": (lambda value: is_whole(value) and value >= 0, "a number of samples, 0 for paths"),

@@ -22,7 +22,9 @@ def retold(program: DecoderProgram, line: Line, outcome: Outcome) -> list[str]:
     """
     path = Path(list(line))
     watch = _Watch(path)
-    if retell(program.watched(watch), path) is not None:  # it is told without its steps and places
+    error = retell(program.watched(watch), path)
+    watch.leave()
+    if error is not None:  # it is told without its steps and places
         watch.steps.clear()
     if not watch.steps or watch.steps[-1].end != len(line):
         return narrate(line, str(outcome))
@@ -48,6 +50,7 @@ class _Watch:
     path: Path
     steps: list[_Step] = field(default_factory=list)
     _handles: list[Hashable] = field(default_factory=list)
+    _replaced: list[tuple[Any, str, Any]] = field(default_factory=list)
 
     def over(self, decoder: Any) -> Any:
         """The decoder, watched where it has steps."""
@@ -62,13 +65,25 @@ class _Watch:
             grown = tuple(new[len(old) :] for old, new in pairs if new != old)
             self.steps.append(_Step(self.path.position, grown))
 
-        decoder.step = watched
+        self._replace(decoder, "step", watched)
         for name in ("submit", "fork"):
             if hasattr(decoder, name):
-                setattr(decoder, name, self._noting(getattr(decoder, name)))
+                self._replace(decoder, name, self._noting(getattr(decoder, name)))
         if hasattr(decoder, "abort"):
-            decoder.abort = self._forgetting(decoder.abort)
+            self._replace(decoder, "abort", self._forgetting(decoder.abort))
         return decoder
+
+    def leave(self) -> None:
+        """Give the decoder its methods back: its factory may build the same one again."""
+        for decoder, name, own in reversed(self._replaced):
+            if own is None:
+                delattr(decoder, name)
+            else:
+                setattr(decoder, name, own)
+
+    def _replace(self, decoder: Any, name: str, method: Any) -> None:
+        self._replaced.append((decoder, name, vars(decoder).get(name)))
+        setattr(decoder, name, method)
 
     def _noting(self, method: Any) -> Any:
         def noting(*arguments: Any, **keywords: Any) -> Hashable:

@@ -28,6 +28,7 @@ from tokenlaw.spec.contracts import (
     Implementation,
 )
 from tokenlaw.spec.decoders import default_config
+from tokenlaw.spec.requests import DecodeRequest
 from tokenlaw.spec.suites import PROFILES, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 from tokenlaw.suites import suites
@@ -214,3 +215,18 @@ def test_a_check_in_this_process_has_controls_and_can_do_without(monkeypatch: py
     without = tokenlaw.check_block_manager(PagedBlockManager, controls=False)
     assert without.controls == ()
     assert "controls=False" in without.command
+
+
+class Argumentless:
+    """A decoder of one token after the other, whose class takes no configuration."""
+
+    def decode(self, request: DecodeRequest, *, seed: int) -> list[list[int]]:
+        return [list(range(request.num_tokens))]
+
+
+def test_a_factory_of_decoders_without_arguments_can_be_wrapped() -> None:
+    broken = WRAPPERS[DECODER].broken(
+        Implementation("mine", "1", {DECODER: Argumentless}, {}), DECODER, frozenset()
+    )
+    built = broken.factories[DECODER](default_config())
+    assert built.decode(DecodeRequest(prompt=(0,), num_tokens=3), seed=1) == [[0, 1, 1]]

@@ -8,7 +8,7 @@ from tokenlaw.spec.sampling import SamplingParameters
 from tokenlaw.spec.serving import PATIENCE, carry_out
 from tokenlaw.spec.session_models import Hashed
 from tokenlaw.spec.sessions import Abort, Fork, Session, Step, Submit, surely_fits
-from tokenlaw.spec.shown_tokens import IllegalAnswer
+from tokenlaw.spec.shown_tokens import IllegalAnswer, shown_logprobs
 
 GREEDY = SamplingParameters(temperature=0.0)
 
@@ -172,3 +172,9 @@ def test_without_requests_each_is_decoded_in_turn():
     served = carry_out(OnlyDecode(), session)
     assert [answer.tokens for answer in served.answers] == [(expected(asked()),), (expected(asked((2,))),)]
     assert served.free_before is None
+
+
+@pytest.mark.parametrize("given", [None, [None], [["a"]], 3])
+def test_log_probabilities_that_are_no_numbers_are_an_illegal_answer(given: object) -> None:
+    with pytest.raises(IllegalAnswer, match="expected numbers for each sample"):
+        shown_logprobs(given, ((1,),))

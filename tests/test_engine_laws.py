@@ -144,3 +144,16 @@ def test_drafts_that_do_not_fit_are_dropped_whatever_they_are() -> None:
 
     law = exact_law(one_of_two)
     assert total_variation(law, sample_law(target, asked))[1] < ROUNDING
+
+
+def test_a_request_without_any_possible_token_is_refused_and_nothing_is_made_up() -> None:
+    """The grammar wants token 2, which the request doesn't allow: no token may be drawn instead."""
+    asked = DecodeRequest(
+        prompt=(0,),
+        num_tokens=2,
+        draft_length=1,
+        sampling=SamplingParameters(allowed_tokens=frozenset({0, 1})),
+        grammar=Grammar(({0: 1, 1: 1}, {2: 1})),
+    )
+    with pytest.raises(ValueError, match="no token is possible after"):
+        ReferenceDecoder(configuration(3)).decode(asked, seed=1)

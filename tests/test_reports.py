@@ -49,6 +49,7 @@ def test_the_json_envelope(report: Report, tmp_path: Path) -> None:
         "target": {
             "name": "mine:[make]",
             "version": "1.0",
+            "address": "",
             "contracts": [BLOCK_MANAGER],
             "capabilities": {BLOCK_MANAGER: ["fork"]},
         },

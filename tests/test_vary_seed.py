@@ -31,6 +31,14 @@ def p_value(observed: float, kind: str = "p-value") -> dict[str, Any]:
     return {"ledger": [{"kind": kind, "share": 1.0, "alpha": 0.05, "observed": observed}]}
 
 
+def test_a_contract_of_which_nothing_is_supported_changes_no_verdict() -> None:
+    run = SeedRun("mine")
+    run.take(1, [row(Verdict.NOT_SUPPORTED)])
+    run.take(1, [row(Verdict.HOLDS, "law/other")])
+    assert run.verdicts == {1: Verdict.HOLDS}
+    assert run.status == 0
+
+
 def test_seeds_are_counted_by_check() -> None:
     run = SeedRun("mine")
     run.take(3, [row(Verdict.HOLDS), row(Verdict.NOT_SUPPORTED, "law/other")])

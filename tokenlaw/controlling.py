@@ -125,9 +125,9 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
         if row.verdict is Verdict.REFUTED:
             return Control(contract, Kind.BROKEN, row.verdict, (check,), fault=fault, tried=tried)
         told = f"{told}{check}: {row.verdict}\n{row.message}\n"
-        if time.monotonic() - started > audited.seconds / BROKEN_PART:
-            able = able[: number + 1]
-            break
+        if number + 1 < len(able) and time.monotonic() - started > audited.seconds / BROKEN_PART:
+            why = f"{', '.join(able[: number + 1])} didn't refute it, and there was no time for others"
+            return Control(contract, Kind.BROKEN, None, message=why, fault=fault, tried=tried)
     message = encodable(shortened(f"nothing refuted it, of {', '.join(able)}\n{told}".rstrip()))
     return Control(contract, Kind.BROKEN, Verdict.HOLDS, message=message, fault=fault, tried=tried)
 

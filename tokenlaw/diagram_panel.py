@@ -133,7 +133,7 @@ def _copies(frame: Frame, places: Mapping[int, Place]) -> Iterator[Shape]:
 def said(frame: Frame, hidden: int = 0) -> Iterator[tuple[str, str]]:
     """What stands below a picture, with its colours."""
     pool = f"{frame.free} of {len(frame.blocks)} blocks can be taken"
-    yield (f"{pool}; {hidden} that are free aren't drawn" if hidden else pool), FAINT
+    yield (f"{pool}; {hidden} more blocks aren't drawn" if hidden else pool), FAINT
     for copy in frame.copies:
         source = f"block {copy.source}" + (" of the host" if copy.from_host else "")
         destination = f"block {copy.destination}" + (" of the host" if copy.to_host else "")

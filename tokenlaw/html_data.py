@@ -129,6 +129,7 @@ class ControlRow(msgspec.Struct, frozen=True):
 class _Target(msgspec.Struct, frozen=True):
     name: str
     version: str = ""
+    address: str = ""
     contracts: tuple[str, ...] = ()
     capabilities: dict[str, tuple[str, ...]] = {}
 

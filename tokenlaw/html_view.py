@@ -2,7 +2,6 @@
 
 import base64
 import math
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from tokenlaw.html_ledger import LedgerView, entry_of, number
 from tokenlaw.prove_command import PROFILE as PROOF
 from tokenlaw.report import replay_command
 from tokenlaw.spec.claims import MEANINGS
+from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.text import one_line, printable
 from tokenlaw.writing import formatted
@@ -40,8 +40,9 @@ _MOST_FRAMES = 60
 
 @dataclass(frozen=True)
 class Panel:
-    """One step of a counterexample: its picture, and whether it is the one that shows the fault."""
+    """One step of a counterexample: its number, its picture, and whether it shows the fault."""
 
+    number: int
     svg: str
     wrong: bool
 
@@ -142,12 +143,14 @@ def _check(row: Row, report: Stored) -> CheckView:
     verdict = KNOWN if row.known else row.verdict
     statistics = row.statistics
     laws = () if statistics is None else tuple(map(figure, statistics.laws()))
+    hidden = max(0, len(row.frames) - _MOST_FRAMES)  # what is wrong shows in the last ones
     panels = tuple(
         Panel(
+            number,
             to_svg(draw_panel(frame, number, columns=_COLUMNS), alone=False),
             bool(frame.broken or frame.crash),
         )
-        for number, frame in enumerate(row.frames[:_MOST_FRAMES], start=1)
+        for number, frame in enumerate(row.frames[hidden:], start=hidden + 1)
     )
     file = f"{file_name(row.id)}.json" if row.counterexample is not None else ""
     return CheckView(
@@ -161,7 +164,7 @@ def _check(row: Row, report: Stored) -> CheckView:
         panels,
         _download(row.counterexample) if file else "",
         file,
-        replay_command(file, _address(report)) if file else "",
+        _replay(file, report),
     )
 
 
@@ -183,13 +186,12 @@ def _download(counterexample: Mapping[str, Any] | None) -> str:
     return f"data:application/json;base64,{content}"
 
 
-def _address(report: Stored) -> str:
-    """What a command line calls the target: as the command of the report does."""
-    try:
-        words = shlex.split(report.command)
-    except ValueError:
-        words = []
-    return words[2] if words[:2] in (["tokenlaw", "audit"], ["tokenlaw", "prove"]) else report.target.name
+def _replay(file: str, report: Stored) -> str:
+    """How to run a counterexample; empty where another process couldn't find the target."""
+    if not (file and report.target.address):
+        return ""
+    device = str(report.settings.get("device", DEFAULTS.device))
+    return replay_command(file, report.target.address, Settings(device=device))
 
 
 def _coverage(report: Stored) -> tuple[tuple[str, tuple[tuple[str, int, float], ...]], ...]:

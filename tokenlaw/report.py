@@ -136,6 +136,7 @@ class Report:
             "target": {
                 "name": self.target.name,
                 "version": self.target.version,
+                "address": self.target.typed,
                 "contracts": list(self.target.contracts),
                 "capabilities": {name: list(found) for name, found in self.target.capabilities.items()},
             },

@@ -78,17 +78,21 @@ class SeedRun:
 
     target: str
     version: str = "unknown"
-    verdicts: dict[int, Verdict] = field(default_factory=dict)
+    _seen: dict[int, set[Verdict]] = field(default_factory=dict)
     tallies: dict[tuple[str, str], Tally] = field(default_factory=dict)
 
     def take(self, seed: int, rows: Sequence[Evidence]) -> None:
         """Count what one contract showed with one seed; known deviations don't count."""
         counted = [row for row in rows if not row.known]
-        before = [self.verdicts[seed]] if seed in self.verdicts else []
-        self.verdicts[seed] = overall([*before, *(row.verdict for row in counted)])
+        self._seen.setdefault(seed, set()).update(row.verdict for row in counted)
         for row in counted:
             key = (row.check.contract, row.check.id)
             self.tallies.setdefault(key, Tally(row.check.id, row.check.contract)).take(seed, row)
+
+    @property
+    def verdicts(self) -> dict[int, Verdict]:
+        """What each seed's audit said, all contracts together."""
+        return {seed: overall(seen) for seed, seen in self._seen.items()}
 
     def with_verdict(self, *verdicts: Verdict) -> list[int]:
         """Seeds whose audit ended so."""

@@ -80,10 +80,17 @@ class Verification:
     ) -> Float64[Tensor, "drafts+1 vocabulary"]:
         """The target's logits after masks and penalties, at every position of the row.
 
-        Where no token is possible a draft before was impossible: nobody reads on, and any law will do.
+        Behind an impossible draft nobody reads on, and any law will do. `ValueError` if no token is possible
+        anywhere else.
         """
         processed = torch.stack([self.processors(one, row, place) for place, one in enumerate(raw)])
-        return torch.where((processed > -math.inf).any(-1, keepdim=True), processed, 0.0)
+        possible = (processed > -math.inf).any(-1)
+        for place in range(len(raw)):
+            if not possible[place]:
+                raise ValueError(f"no token is possible after {row.generated(place)}")
+            if place < len(row.drafts) and processed[place, row.drafts[place]] == -math.inf:
+                break
+        return torch.where(possible[:, None], processed, 0.0)
 
     def parameters(self, rows: list[Row]) -> RowParameters:
         """Temperature and truncations of the rows."""

@@ -24,7 +24,7 @@ from tokenlaw.spec.contracts import (
     Implementation,
 )
 from tokenlaw.spec.decoder_contract import DecoderConfig
-from tokenlaw.spec.decoders import as_decoder
+from tokenlaw.spec.decoders import built_decoder
 from tokenlaw.spec.verifiers import as_verifier
 
 Factory = Callable[..., Any]
@@ -152,7 +152,7 @@ def _target_for_residual(factory: Factory, name: str) -> Factory:
 
 def _last_token_repeated(factory: Factory, name: str) -> Factory:
     def build(config: DecoderConfig) -> LastTokenRepeated:
-        return LastTokenRepeated(as_decoder(factory(config), name))
+        return LastTokenRepeated(built_decoder(factory, name, config))
 
     return build
 
