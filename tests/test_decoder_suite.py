@@ -70,7 +70,8 @@ def test_what_is_found_is_small_readable_and_runs_again():
     )
     assert again.verdict is Verdict.REFUTED
     honest = DecoderTraces().replay(implementation(PooledDecoder), row.counterexample)
-    assert with_verdict({one.check.id: one for one in honest}, Verdict.REFUTED) == set()
+    assert not {one.verdict for one in honest} & {Verdict.REFUTED, Verdict.UNKNOWN}
+    assert sum(one.operations for one in honest) > 0
 
 
 def test_a_crash_is_unknown_with_its_session(monkeypatch):

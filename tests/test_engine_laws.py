@@ -120,6 +120,8 @@ def test_a_fork_and_its_parent_are_independent_from_the_fork_on() -> None:
         rest = sample_law(config.target, asked, before)
         for both, weight in product_law(rest, rest).items():
             expected[(before, *both)] = float(share) * weight
+    parents = law.map(lambda outcome: outcome[1])
+    assert total_variation(parents, sample_law(config.target, asked))[1] < ROUNDING
     assert total_variation(law, expected)[1] < ROUNDING
 
 

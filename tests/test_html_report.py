@@ -109,6 +109,7 @@ def test_the_counterexample_and_its_command_are_on_the_page() -> None:
     assert "tokenlaw audit mine:make --profile dev --seed 5" in parsed.text
     copied = {attributes["data-copies"] for tag, attributes in parsed.tags if "data-copies" in attributes}
     ids = [attributes["id"] for _, attributes in parsed.tags if "id" in attributes]
+    assert copied
     assert copied <= set(ids)
     assert len(set(ids)) == len(ids)
 

@@ -42,7 +42,8 @@ class Careless(Buffered):
 def test_an_exact_verifier_with_buffers_is_not_refuted() -> None:
     """False alarms have probability 1e-9; before answers were copied, four checks refuted it."""
     found = audited(Buffered, budget=20_000)
-    assert not [row.check.id for row in found.values() if row.verdict is Verdict.REFUTED]
+    assert not [row.check.id for row in found.values() if row.verdict in (Verdict.REFUTED, Verdict.UNKNOWN)]
+    assert found[CALLS].verdict is found[REPLAY].verdict is Verdict.HOLDS
 
 
 def test_a_verifier_with_buffers_that_ignores_its_seed_is_found() -> None:

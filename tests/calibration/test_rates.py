@@ -15,7 +15,7 @@ from tokenlaw.impl.faults.targets import SUSPECTS, Suspect
 from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.seeds import Tally
 from tokenlaw.seeds_report import interval, spread
-from tokenlaw.spec.contracts import VERIFIER
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, VERIFIER
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.spec.suites import PROFILES
 from tokenlaw.spec.verdicts import Verdict
@@ -23,7 +23,7 @@ from tokenlaw.stats.measures import COMPLETED
 from tokenlaw.stats.verifier_checks import CALLS, CHI_SQUARE
 from tokenlaw.suites import suites
 
-FEW, MANY = 3, 500
+FEW, MANY = 5, 500
 SEEDS = [
     pytest.param(FEW, id="few"),
     pytest.param(MANY, id="many", marks=[pytest.mark.slow, pytest.mark.timeout(14_400)]),
@@ -45,6 +45,8 @@ def refuted(suspect: Suspect, seed: int) -> list[str]:
         selected=frozenset(check.id for check in suite.checks),
         progress=lambda *_: None,
     )
+    assert Verdict.UNKNOWN not in {row.verdict for row in rows}
+    assert Verdict.HOLDS in {row.verdict for row in rows}
     return [row.check.id for row in rows if row.verdict is Verdict.REFUTED]
 
 
@@ -57,17 +59,21 @@ def test_innocent_caches_are_never_blamed(name: str) -> None:
     assert interval(0, MANY)[1] < 0.0074
 
 
-@pytest.mark.parametrize("name", CACHES[:1])
-def test_innocent_caches_are_not_blamed_with_few_seeds(name: str) -> None:
+@pytest.mark.parametrize(
+    "name", [CACHES[0], next(one for one in CACHES if SUSPECTS[one].contract == KV_STORE)]
+)
+def test_innocent_caches_are_not_blamed_with_few_seeds(contract: str) -> None:
+    name = next(one for one in CACHES if SUSPECTS[one].contract == contract)
     assert {seed: found for seed in range(FEW) if (found := refuted(SUSPECTS[name], seed))} == {}
 
 
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_p_values_are_not_smaller_than_uniform_ones(seeds: int) -> None:
-    """An honest suite fails with probability 2e-6 (two tests at 1e-6).
+    """An honest suite fails with probability 2e-6 (two tests at 1e-6), with few seeds 1e-5 (ten p-values).
 
-    Power: of 500 p-values that are a third of what they should be, the largest distance to the uniform law is
-    0.667 instead of at most 0.117, so they are found out with a probability of more than 1 - 1e-9.
+    Few seeds only find p-values that are too small by orders of magnitude. Power of many: of 500 p-values that
+    are a third of what they should be, the largest distance to the uniform law is 0.667 instead of at most
+    0.117, so they are found out with a probability of more than 1 - 1e-9.
     """
     tallies = {check: Tally(check, VERIFIER) for check in (CALLS, CHI_SQUARE)}
     for seed in range(seeds):
@@ -76,7 +82,9 @@ def test_p_values_are_not_smaller_than_uniform_ones(seeds: int) -> None:
     for tally in tallies.values():
         assert len(tally.p_values) == seeds
         found = spread(tally.p_values)
-        assert found is None or found["too_small"] > 1e-6
+        assert found is not None
+        assert found["too_small"] > 1e-6
+        assert seeds > FEW or min(tally.p_values) > 1e-6
 
 
 class Mixture(ChainVerifier):
@@ -109,7 +117,7 @@ def kills(make: Callable[[], Any], seeds: int) -> int:
 
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_the_promised_deviation_is_seen_as_often_as_promised(seeds: int) -> None:
-    """Promised: probability 0.999. An honest promise fails here with probability below 1e-6.
+    """Promised: probability 0.999. An honest promise fails here with probability below 1e-6, with few seeds 5e-3.
 
     Power: of 500 seeds at most 6 may be missed; a promise that holds in 0.96 of all cases only is found out
     with probability 0.999.
@@ -121,4 +129,4 @@ def test_the_promised_deviation_is_seen_as_often_as_promised(seeds: int) -> None
     assert promised["probability"] == 0.999
     missed = seeds - kills(lambda: Mixture(promised["tv"]), seeds)
     most = int(distributions.binom.isf(1e-6, seeds, 1 - promised["probability"]))
-    assert missed <= most
+    assert missed <= (0 if seeds == FEW else most)
