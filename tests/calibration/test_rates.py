@@ -59,9 +59,7 @@ def test_innocent_caches_are_never_blamed(name: str) -> None:
     assert interval(0, MANY)[1] < 0.0074
 
 
-@pytest.mark.parametrize(
-    "name", [CACHES[0], next(one for one in CACHES if SUSPECTS[one].contract == KV_STORE)]
-)
+@pytest.mark.parametrize("contract", [BLOCK_MANAGER, KV_STORE])
 def test_innocent_caches_are_not_blamed_with_few_seeds(contract: str) -> None:
     name = next(one for one in CACHES if SUSPECTS[one].contract == contract)
     assert {seed: found for seed in range(FEW) if (found := refuted(SUSPECTS[name], seed))} == {}
@@ -71,9 +69,9 @@ def test_innocent_caches_are_not_blamed_with_few_seeds(contract: str) -> None:
 def test_p_values_are_not_smaller_than_uniform_ones(seeds: int) -> None:
     """An honest suite fails with probability 2e-6 (two tests at 1e-6), with few seeds 1e-5 (ten p-values).
 
-    Few seeds only find p-values that are too small by orders of magnitude. Power of many: of 500 p-values that
-    are a third of what they should be, the largest distance to the uniform law is 0.667 instead of at most
-    0.117, so they are found out with a probability of more than 1 - 1e-9.
+    Few seeds only find p-values that are too small by orders of magnitude. Power of many: of 500 p-values
+    that are a third of what they should be, the largest distance to the uniform law is 0.667 instead of at
+    most 0.117, so they are found out with a probability of more than 1 - 1e-9.
     """
     tallies = {check: Tally(check, VERIFIER) for check in (CALLS, CHI_SQUARE)}
     for seed in range(seeds):
@@ -117,7 +115,7 @@ def kills(make: Callable[[], Any], seeds: int) -> int:
 
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_the_promised_deviation_is_seen_as_often_as_promised(seeds: int) -> None:
-    """Promised: probability 0.999. An honest promise fails here with probability below 1e-6, with few seeds 5e-3.
+    """Promised: probability 0.999. An honest promise fails here with probability below 1e-6, 5e-3 with few.
 
     Power: of 500 seeds at most 6 may be missed; a promise that holds in 0.96 of all cases only is found out
     with probability 0.999.
