@@ -14,11 +14,9 @@ from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
     KV_STORE,
 )
-from tokenlaw.spec.suites import PROFILES
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 
 TARGETS = Path(__file__).parent / "targets"
-QUICK = replace(PROFILES["dev"], examples=40, seconds=4.0, requests=20_000)
 
 
 def report(verdicts: dict[str, Verdict], *found: Control) -> Report:

@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -33,7 +32,6 @@ from tokenlaw.spec.suites import PROFILES, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 from tokenlaw.suites import suites
 
-TARGETS = Path(__file__).parent / "targets"
 QUICK = replace(PROFILES["dev"], examples=40, seconds=4.0, requests=20_000)
 
 

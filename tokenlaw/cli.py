@@ -94,13 +94,14 @@ def audit(
     from tokenlaw.runner import audit as run_audit
     from tokenlaw.spec.suites import Settings
 
+    if vary_seed is not None:
+        refuse_others({"--junit": junit, "--html": html, "--continue": continued})
     files = ReportFiles.named(context, json=json, junit=junit, html=html)
     files.leave_room_for(counterexamples, "--counterexamples")
     saving.require_folder(counterexamples)
     wanted = tuple(contract) if contract else None
     settings = Settings(device, claims and str(claims), alpha, budget, tolerance)
     if vary_seed is not None:
-        refuse_others({"--junit": junit, "--html": html, "--continue": continued})
         request = Request(target, profile=profile, seed=seed, only=only, contracts=wanted, settings=settings)
         return vary(request, vary_seed, files.paths.get("--json"))
     earlier = None if continued is None else read_earlier(continued)

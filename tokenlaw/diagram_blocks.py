@@ -44,7 +44,7 @@ def state(block: BlockState) -> str:
 
 
 def wrong_slots(frame: Frame) -> set[tuple[int | None, int]]:
-    """BlockState and offset of what some sequence should read back otherwise."""
+    """Block and offset of what some sequence should read back otherwise."""
     size = frame.block_size
     return {
         (sequence.table[position // size], position % size)

@@ -97,7 +97,6 @@ class Arrow:
     y2: float
     colour: str
     line: float = 1.6
-    dashed: bool = False
 
     @property
     def controls(self) -> tuple[float, float, float, float]:

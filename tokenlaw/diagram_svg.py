@@ -65,8 +65,7 @@ def _label(label: Label) -> str:
 def _arrow(arrow: Arrow) -> str:
     x1, y1, x2, y2 = map(_number, arrow.controls)
     curve = f"M{_number(arrow.x1)} {_number(arrow.y1)}C{x1} {y1} {x2} {y2} {_number(arrow.x2)} "
-    dashes = ";stroke-dasharray:4 3" if arrow.dashed else ""
-    style = f"fill:none;stroke:var(--d-{arrow.colour});stroke-width:{_number(arrow.line)}{dashes}"
+    style = f"fill:none;stroke:var(--d-{arrow.colour});stroke-width:{_number(arrow.line)}"
     corners = " ".join(f"{_number(x)},{_number(y)}" for x, y in arrow.head)
     return (
         f'<path d="{curve}{_number(arrow.y2)}" style="{style}"/>'

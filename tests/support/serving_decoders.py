@@ -197,9 +197,6 @@ class Forgetting(PooledDecoder):
         ]
         return super().runs(sample) or numbers[0] < self.forgotten
 
-    def release(self, sample: Sample) -> None:
-        self.running = [one for one in self.running if one is not sample]
-
 
 class Impatient(PooledDecoder):
     """A request that doesn't fit now is refused for ever."""

@@ -237,10 +237,6 @@ class UndecidedNoResidual(Undecided, NoResidual):
     """Inexact, with random numbers that can't be decided."""
 
 
-class UndecidedLastPositionBonus(Undecided, LastPositionBonus):
-    """Inexact likewise."""
-
-
 class Raising(SmallDecoder):
     """Fails when a draft is rejected."""
 

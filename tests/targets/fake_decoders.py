@@ -26,13 +26,6 @@ class Plain:
         return greedy(self.model, request)
 
 
-class Short(Plain):
-    """One token is missing."""
-
-    def decode(self, request, *, seed):
-        return [tokens[:-1] for tokens in super().decode(request, seed=seed)]
-
-
 class Wrong(Plain):
     """The last of several tokens is another one."""
 
