@@ -62,6 +62,7 @@ def with_shapes(program: Callable[[], Any], tape: Callable[[], Tape]) -> Callabl
 def shape_of(line: Line) -> Shape:
     """The shape of a path.
 
+    >>> from tokenlaw.stats.enumeration.choices import Path
     >>> path = Path([])
     >>> path.choose([0.25, 0.75], Draw("random.choice"))
     1
