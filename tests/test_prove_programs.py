@@ -187,6 +187,28 @@ def test_what_cannot_be_enumerated_is_unknown_and_says_why() -> None:
     assert "can't be compared" in proof(lambda: {1, 2}).message
 
 
+def test_a_fixed_seed_is_told() -> None:
+    """The law over seeds is right; plain runs that all end alike, with a chance below 1e-9, give it away."""
+
+    def seeded() -> Any:
+        random.seed(7)
+        return chain_step()
+
+    found = proof(seeded)
+    assert found.verdict is Verdict.HOLDS
+    assert "plain runs of program all had the same outcome" in found.message
+    assert found.statistics is not None
+    assert found.statistics["plain_runs_alike"] > 2
+
+
+def test_nothing_is_said_of_programs_that_draw_anew_or_never() -> None:
+    for program in (chain_step, lambda: [0]):
+        spec = target_law if program is chain_step else (lambda tokens: [1.0])
+        found = proof(program, spec)
+        assert found.verdict is Verdict.HOLDS
+        assert "plain runs" not in found.message
+
+
 def test_without_a_spec_the_law_is_told_and_nothing_more() -> None:
     found = proof(target_only, None)
     assert found.verdict is Verdict.NOT_EXERCISED

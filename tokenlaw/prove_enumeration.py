@@ -73,7 +73,7 @@ class Enumeration:
     """
 
     def __init__(self, named: Named, bounds: Bounds, progress: Progress) -> None:
-        self._named, self._bounds, self._progress = named, bounds, progress
+        self.named, self._bounds, self._progress = named, bounds, progress
         self._tape = Tape()
         self._told = self._started = time.perf_counter()
         self.program = with_shapes(named.function, lambda: self._tape)
@@ -99,6 +99,6 @@ class Enumeration:
         if now - self._told >= _TELL_SECONDS and paths > 1:
             self._told = now
             rate = paths / max(now - self._started, 1e-9)
-            what = f"{self._named.name}: paths {paths:,}, {rate:,.0f} a second"
+            what = f"{self.named.name}: paths {paths:,}, {rate:,.0f} a second"
             self._progress(what, int(explored * WHOLE), WHOLE)
         return self._bounds.stopped()

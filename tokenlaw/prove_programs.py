@@ -9,6 +9,7 @@ from tokenlaw.conversation import ignore
 from tokenlaw.prove_blame import blamed
 from tokenlaw.prove_command import PROGRAM
 from tokenlaw.prove_enumeration import WHOLE, Bounds, Enumeration, Named
+from tokenlaw.prove_plain_runs import repeats
 from tokenlaw.prove_shapes import line_of, outcome_of
 from tokenlaw.prove_signatures import is_next_token_law, require_program
 from tokenlaw.prove_spec import MOST_TEXTS, Completion, NextToken, completion_of
@@ -147,7 +148,15 @@ class _Judged:
             path, told = self._fault(allowed)
             statistics["path"] = path
             parts += told
+        if verdict is Verdict.HOLDS and (alike := repeats(self.enumeration.named.function, self._own_law)):
+            statistics["plain_runs_alike"] = alike.runs
+            parts.append(alike.words(self.enumeration.named.name))
         return _evidence(verdict, law, "\n".join(parts), statistics)
+
+    @property
+    def _own_law(self) -> Law:
+        """Of what the program returns, nothing completed."""
+        return self.shaped.map(outcome_of)
 
     def _fault(self, allowed: float) -> tuple[list[str], list[str]]:
         """The choices of the path to blame, and everything there is to say about it."""
