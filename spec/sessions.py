@@ -23,7 +23,7 @@ MAX_OPERATIONS, MAX_TOKENS, MAX_SAMPLES = 10_000, 1_000_000, 1_000
 """Of a session that is read from a file: operations, tokens brought or asked for, samples of a request."""
 
 LARGEST = {
-    "vocabulary_size": 10_000,
+    "vocabulary_size": 1_000_000,
     "num_blocks": 1_000_000,
     "block_size": 100_000,
     "max_sequences": 100_000,

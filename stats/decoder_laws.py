@@ -10,7 +10,8 @@ from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.requests import sample_law
 from tokenlaw.stats.decoder_checks import LOGPROBS
 from tokenlaw.stats.decoder_programs import Outcome, Part
-from tokenlaw.stats.enumeration.law import Law, sum_of
+from tokenlaw.stats.enumeration.law import Law
+from tokenlaw.stats.law_pairs import LawPair, tv_between
 from tokenlaw.stats.proving_laws import independent
 
 Cell = Hashable
@@ -90,30 +91,20 @@ def _cell(outcome: Outcome, places: Sequence[int]) -> Cell:
     return outcome.remark or tuple(outcome.tokens[place] for place in places)
 
 
+Place = tuple[Hashable, Cell]
+"""A group, and a cell in it."""
+
+
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(LawPair[Place]):
     """The law of a decoder beside the exact one.
 
     Attributes
     ----------
     question : what both are the law of.
-    found, exact : probability of each group and cell.
-    least, most : between these lies the total variation.
     """
 
     question: Question
-    found: Mapping[tuple[Hashable, Cell], float]
-    exact: Mapping[tuple[Hashable, Cell], float]
-    least: float
-    most: float
-
-    def farthest(self, number: int) -> list[tuple[Hashable, Cell]]:
-        """What differs most."""
-
-        def distance(place: tuple[Hashable, Cell]) -> float:
-            return abs(self.found.get(place, 0.0) - self.exact.get(place, 0.0))
-
-        return sorted({**self.found, **self.exact}, key=distance, reverse=True)[:number]
 
 
 def compared(law: Law, question: Question) -> Comparison:
@@ -123,7 +114,7 @@ def compared(law: Law, question: Question) -> Comparison:
     every path was run.
     """
     weights: Any = law.probabilities.items()
-    found: dict[tuple[Hashable, Cell], float] = defaultdict(float)
+    found: dict[Place, float] = defaultdict(float)
     groups: dict[Hashable, float] = defaultdict(float)
     for outcome, weight in weights:
         group = question.group(outcome)
@@ -138,8 +129,5 @@ def compared(law: Law, question: Question) -> Comparison:
     }
     left = float(law.unexplored)
     if question.is_conditional and left:
-        return Comparison(question, found, exact, 0.0, 1.0)
-    above = sum_of(max(weight - exact.get(place, 0.0), 0.0) for place, weight in found.items())
-    below = sum_of(max(weight - found.get(place, 0.0), 0.0) for place, weight in exact.items()) - left
-    least = max(float(above), float(below))
-    return Comparison(question, found, exact, least, least + left)
+        return Comparison(found, exact, 0.0, 1.0, question)
+    return Comparison(found, exact, *tv_between(found, exact, left), question)

@@ -2,19 +2,24 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import msgspec
 
 from tokenlaw.spec.decoder_contract import DecoderConfig
-from tokenlaw.spec.laws import Tokens
+from tokenlaw.spec.decoders import target_of
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.sessions import Session, Submit
 from tokenlaw.stats.decoder_cases import MODELS, PAIR_PROMPT, Case, law_cases
+from tokenlaw.stats.decoder_programs import planned
 
 FEW_SEQUENCES, MOST_SEQUENCES = 9, 256
 """Sequences that a sample may have in every run and in larger ones; requests are made shorter for that.
 Models without zeros have many paths, and are slower than tables."""
+
+MOST_OUTCOMES = 2**20
+"""Of a law that is asked for. Two tokens of a real vocabulary have more."""
 
 
 class OwnModels:
@@ -23,11 +28,12 @@ class OwnModels:
     Parameters
     ----------
     make : builds the decoder.
+    capabilities : that it has.
     """
 
-    def __init__(self, make: Callable[[DecoderConfig], Any]) -> None:
-        decoders = {size: make(Session((), size).config) for size in MODELS}
-        laws = {size: _law(decoder) for size, decoder in decoders.items()}
+    def __init__(self, make: Callable[[DecoderConfig], Any], capabilities: frozenset[str]) -> None:
+        configs = {size: Session((), size).config for size in MODELS}
+        laws = {size: cache(target_of(make(one), one, capabilities)) for size, one in configs.items()}
         self._sizes = {size: len(law(PAIR_PROMPT)) for size, law in laws.items()}
         self._laws = {self._sizes[size]: law for size, law in laws.items()}
 
@@ -37,24 +43,18 @@ class OwnModels:
         short = [_shortened(case, FEW_SEQUENCES) for case in cases]
         larger = [replace(_shortened(case, MOST_SEQUENCES), larger=1) for case in cases]
         known = {(case.check, case.title) for case in short}
-        return short + [case for case in larger if (case.check, case.title) not in known]
+        more = [case for case in larger if (case.check, case.title) not in known]
+        return [case for case in short + more if _outcomes(case) <= MOST_OUTCOMES]
 
     def model(self, case: Case) -> LanguageModel[float]:
         """The target in a case."""
         return self._laws[case.session.vocabulary_size]
 
 
-def _law(decoder: Any) -> LanguageModel[float]:
-    """The target of a decoder, in double precision and normalised; what was asked once is kept."""
-    known: dict[Tokens, tuple[float, ...]] = {}
-
-    def law(tokens: Tokens) -> tuple[float, ...]:
-        if tokens not in known:
-            weights = [float(weight) for weight in decoder.target_law(tokens)]
-            known[tokens] = tuple(weight / sum(weights) for weight in weights)
-        return known[tokens]
-
-    return law
+def _outcomes(case: Case) -> int:
+    """What all random samples of a case can be, together."""
+    parts = [part.request for part in planned(case) if not part.aborted and part.request.sampling.temperature]
+    return int(case.session.vocabulary_size ** sum(one.samples * one.num_tokens for one in parts))
 
 
 def _shortened(case: Case, sequences: int) -> Case:

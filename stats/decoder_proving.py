@@ -15,7 +15,8 @@ from tokenlaw.stats.decoder_laws import Comparison, Question, compared, question
 from tokenlaw.stats.decoder_programs import DecoderProgram, Make, Outcome
 from tokenlaw.stats.enumeration.errors import EnumerationError, NotRepeatableError
 from tokenlaw.stats.enumeration.exact_law import Enumerator
-from tokenlaw.stats.enumeration.law import Law, Raised
+from tokenlaw.stats.enumeration.law import Law
+from tokenlaw.stats.law_pairs import Proof, require_answers
 from tokenlaw.stats.proving import FURTHER, LEAST_REPEATS, REPEATED_PATHS, UNSEEN, same_law
 
 MOST_PATHS = 3_000
@@ -57,53 +58,16 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class CaseProof:
+class CaseProof(Proof[Comparison]):
     """What was found out about one case.
 
     Attributes
     ----------
-    comparisons : every law that is asked for, with bounds; empty where the case can't be enumerated.
-    law, program : of the outcomes, and what they are of; None likewise.
-    reason : why it can't be enumerated.
+    program : whose outcomes they are; None where the case can't be enumerated.
     """
 
     case: Case
-    comparisons: tuple[Comparison, ...] = ()
-    law: Law | None = None
     program: DecoderProgram | None = None
-    reason: str = ""
-
-    @property
-    def paths(self) -> int:
-        """How many were run."""
-        return 0 if self.law is None else self.law.paths
-
-    @property
-    def worst(self) -> Comparison | None:
-        """The law that is farthest off for certain."""
-        return max(self.comparisons, key=lambda one: one.least, default=None)
-
-    @property
-    def least(self) -> float:
-        """How far that is."""
-        return self.worst.least if self.worst else 0.0
-
-    @property
-    def most(self) -> float:
-        """How far any law may be off."""
-        return max((one.most for one in self.comparisons), default=1.0)
-
-    def refuted(self, tolerance: float) -> bool:
-        """Whether some law is farther off than it may be."""
-        return self.least > tolerance
-
-    def decided(self, tolerance: float) -> bool:
-        """Whether it is either."""
-        return self.proved(tolerance) or self.refuted(tolerance)
-
-    def proved(self, tolerance: float) -> bool:
-        """Whether every law is close enough, whatever wasn't run."""
-        return bool(self.comparisons) and self.most <= tolerance
 
 
 @dataclass
@@ -136,15 +100,15 @@ class Prover:
         try:
             program = self.asked.program(case)
             law = self._run(program, paths, seconds)
-            _require_answers(law)
+            require_answers(law)
             comparisons = tuple(compared(law, question) for question in self.asked.questions(program))
-            found = CaseProof(case, comparisons, law, program)
+            found = CaseProof(case=case, comparisons=comparisons, law=law, program=program)
             if found.refuted(self.asked.tolerance):
                 self._confirm(case, law, max(LEAST_REPEATS, REPEATED_PATHS // law.paths))
             elif law.paths == 1:
                 self._confirm(case, law, WITHOUT_CHOICE)
         except EnumerationError as error:
-            return CaseProof(case, reason=str(error))
+            return CaseProof(case=case, reason=str(error))
         return found
 
     def _run(self, program: DecoderProgram, paths: int, seconds: float | None = None) -> Law:
@@ -161,10 +125,3 @@ class Prover:
             if not same_law(law, again):
                 self.hidden = UNSEEN
                 raise NotRepeatableError(UNSEEN)
-
-
-def _require_answers(law: Law) -> None:
-    """An exception has no place in a law; samples will show it."""
-    raised = next((outcome for outcome in law.probabilities if isinstance(outcome, Raised)), None)
-    if raised is not None:
-        raise EnumerationError(f"with its random numbers decided, it raised {raised.message}")

@@ -126,6 +126,8 @@ class CheckLaws:
         return [tv for one in self.samples for tv in one.visible]
 
     def _why_not(self) -> str:
+        if not self.cases:
+            return "over the decoder's own vocabulary its situations have too many outcomes"
         reasons = [one.reason for one in self.samples] + [one.reason for one in self.proofs]
         return next(filter(None, reasons), "there was no time")
 

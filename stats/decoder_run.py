@@ -80,8 +80,8 @@ class LawRun:
     def _forget(self, reason: str) -> None:
         """Nothing is proved, for this reason."""
         for laws in self._laws.values():
-            reasons = [CaseProof(one.case, reason=one.reason or reason) for one in laws.proofs]
-            laws.proofs = reasons or [CaseProof(laws.cases[0], reason=reason)]
+            reasons = [CaseProof(case=one.case, reason=one.reason or reason) for one in laws.proofs]
+            laws.proofs = reasons or [CaseProof(case=case, reason=reason) for case in laws.cases[:1]]
 
     def _alive(self) -> None:
         self._progress("laws", min(self._done, len(self._cases)), len(self._cases))

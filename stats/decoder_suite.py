@@ -3,10 +3,12 @@
 import traceback
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tokenlaw.spec.capabilities import check_mandatory, effective_capabilities, needed
 from tokenlaw.spec.contracts import DECODER, ContractError, Implementation
+from tokenlaw.spec.decoders import built_decoder, default_config
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
@@ -88,7 +90,7 @@ def _again(asked: Asked, laws: CheckLaws, place: DecoderPlace) -> Evidence:
         return laws.evidence()
     with Prover(asked) as prover:
         proof = prover.prove(case, paths=place.paths)
-    laws.proofs.append(CaseProof(case, reason=prover.hidden) if prover.hidden else proof)
+    laws.proofs.append(CaseProof(case=case, reason=prover.hidden) if prover.hidden else proof)
     return laws.evidence()
 
 
@@ -97,11 +99,11 @@ class _Subject:
 
     def __init__(self, implementation: Implementation, seed: int, settings: Settings, rounds: int) -> None:
         self._settings, self._seed = settings, seed
-        make = implementation.factories[DECODER]
-        decoder = make(law_cases(seed)[0].session.config)
+        make = partial(built_decoder, implementation.factories[DECODER], implementation.name)
+        decoder = make(default_config())
         check_mandatory(DECODER, decoder, implementation.name)
         self._capabilities = effective_capabilities(implementation, DECODER, decoder)
-        own = OwnModels(make) if "own-models" in self._capabilities else None
+        own = OwnModels(make, self._capabilities) if "own-models" in self._capabilities else None
         cases = law_cases(seed) if own is None else own.cases(seed)
         possible = [case for case in cases if case.needs <= self._capabilities]
         self._cases = [case for case in possible if case.larger <= rounds]

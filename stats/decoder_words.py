@@ -11,6 +11,7 @@ from tokenlaw.stats.decoder_sampling import CaseSamples
 from tokenlaw.stats.e_values import log10_of
 from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.enumeration.narrative import Line
+from tokenlaw.stats.law_pairs import shortest_line
 
 MOST_OUTCOMES = 5
 """Outcomes that are shown side by side."""
@@ -21,9 +22,7 @@ MOST_CHOICES = 24
 
 def refuted_by_proof(proof: CaseProof) -> str:
     """A refuted case: how far off it is, the shortest path that shows it, both laws side by side."""
-    worst, law = proof.worst, proof.law
-    assert worst is not None
-    assert law is not None
+    worst, law = proof.found_wrong()
     open_ = "" if law.complete else "at least "
     lines = [
         f"Situation {proof.case.title}: the {worst.question.what} is off by TV {open_}{worst.least:.3g}, "
@@ -71,25 +70,12 @@ def _shown(group: Hashable, cell: Cell) -> str:
 
 def shortest_path(comparison: Comparison, law: Law) -> tuple[Line, Outcome] | None:
     """The path of the fewest choices to what happens too often; None where nothing is chosen."""
-    excess = {
-        place: found - comparison.exact.get(place, 0.0)
-        for place, found in comparison.found.items()
-        if found > comparison.exact.get(place, 0.0)
-    }
-    # What can't happen tells more than what happens too often.
-    impossible = {place: weight for place, weight in excess.items() if place not in comparison.exact}
-    telling = impossible if sum(impossible.values()) > comparison.least / 10 else excess
-    largest = max(telling.values(), default=0.0)
-    wrong = {place for place, weight in telling.items() if weight >= largest / 2}
-    question, examples = comparison.question, law.examples.items()
-    lines: list[tuple[Line, Outcome]] = [
-        (example[0].line(example[1]), outcome)
-        for outcome, example in examples
-        if isinstance(outcome, Outcome)
-        and example is not None
-        and (question.group(outcome), question.cell(outcome)) in wrong
-    ]
-    return min(lines, key=lambda pair: len(pair[0]), default=None)
+    question, wrong = comparison.question, comparison.telling()
+
+    def shows(outcome: Any) -> bool:
+        return isinstance(outcome, Outcome) and (question.group(outcome), question.cell(outcome)) in wrong
+
+    return shortest_line(law, shows)
 
 
 def _cut(told: Sequence[str]) -> list[str]:

@@ -13,7 +13,8 @@ from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.stats.enumeration.choices import CLOSE
 from tokenlaw.stats.enumeration.errors import EnumerationError, NotRepeatableError
 from tokenlaw.stats.enumeration.exact_law import Enumerator
-from tokenlaw.stats.enumeration.law import Law, Raised
+from tokenlaw.stats.enumeration.law import Law
+from tokenlaw.stats.law_pairs import Proof, require_answers
 from tokenlaw.stats.proving_cases import Case
 from tokenlaw.stats.proving_laws import Comparison, compared
 from tokenlaw.stats.proving_programs import Program
@@ -45,38 +46,10 @@ GIVE_UP = 2
 
 
 @dataclass(frozen=True)
-class CaseProof:
-    """What was found out about one case.
-
-    Attributes
-    ----------
-    comparisons : every law that is claimed, with bounds; empty where the case can't be enumerated.
-    law : of the program; None likewise.
-    reason : why it can't be enumerated.
-    """
+class CaseProof(Proof[Comparison]):
+    """What was found out about one case."""
 
     case: Case
-    comparisons: tuple[Comparison, ...] = ()
-    law: Law | None = None
-    reason: str = ""
-
-    @property
-    def paths(self) -> int:
-        """How many were run."""
-        return 0 if self.law is None else self.law.paths
-
-    @property
-    def worst(self) -> Comparison | None:
-        """The law that is farthest off for certain, and of equals the one that may be farthest off."""
-        return max(self.comparisons, key=lambda one: (one.least, one.most), default=None)
-
-    def refuted(self, tolerance: float) -> bool:
-        """Whether some law is farther off than it may be."""
-        return self.worst is not None and self.worst.least > tolerance
-
-    def proved(self, tolerance: float) -> bool:
-        """Whether every law is close enough, whatever wasn't run."""
-        return bool(self.comparisons) and all(one.most <= tolerance for one in self.comparisons)
 
 
 class Prover:
@@ -143,7 +116,7 @@ class Prover:
             if found.refuted(self._tolerance):
                 self._confirm(found, seconds)
         except EnumerationError as error:
-            return CaseProof(case, reason=str(error))
+            return CaseProof(case=case, reason=str(error))
         return found
 
     def is_over(self, proofs: Sequence[CaseProof]) -> bool:
@@ -193,11 +166,10 @@ class Prover:
         return program
 
     def _proof(self, case: Case, law: Law) -> CaseProof:
-        raised = next((outcome for outcome in law.probabilities if isinstance(outcome, Raised)), None)
-        if raised is not None:
-            raise EnumerationError(f"with its random numbers decided, it raised {raised.message}")
+        require_answers(law)
         laws = kind_laws(Tables.of(case.scenario, self._device))
-        return CaseProof(case, tuple(compared(law, case, laws, self._claims)), law)
+        comparisons = tuple(compared(law, case, laws, self._claims))
+        return CaseProof(case=case, comparisons=comparisons, law=law)
 
     def _confirm(self, found: CaseProof, seconds: float) -> None:
         """Enumerate a refuted law again with other seeds: random numbers that nobody saw would change it."""
@@ -246,5 +218,5 @@ def prove_cases(
             proofs.append(prover.prove(case, max_paths=max_paths, seconds=left))
             max_paths -= proofs[-1].paths
     if prover.hidden:
-        return [CaseProof(proof.case, reason=proof.reason or prover.hidden) for proof in proofs]
+        return [CaseProof(case=proof.case, reason=proof.reason or prover.hidden) for proof in proofs]
     return proofs

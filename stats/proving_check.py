@@ -115,7 +115,7 @@ def _evidence(
     run, seconds = sum(one.paths for one in proofs), time.perf_counter() - started
     place = None
     if refuted:
-        worst = max(refuted, key=_distance)
+        worst = max(refuted, key=lambda proof: proof.least)
         verdict, message = Verdict.REFUTED, "\n".join([refutation(worst), *_others(refuted, worst)])
         place = request.place(worst.case, paths).to_data()
     elif proved:
@@ -131,19 +131,15 @@ def _evidence(
     return Evidence(BY_ID[PROVED], verdict, exercised, prover.verified, seconds, message, place, statistics)
 
 
-def _distance(proof: CaseProof) -> float:
-    return proof.worst.least if proof.worst else 0.0
-
-
 def _statistics(proofs: Sequence[CaseProof], paths: int) -> Mapping[str, Any]:
-    least = max(_distance(one) for one in proofs)
+    least = max(one.least for one in proofs)
     most = max(comparison.most for one in proofs for comparison in one.comparisons)
     laws = sum(len(one.comparisons) for one in proofs)
     return {"evidence": BY_PROOF, "paths": paths, "laws": laws, "tv_at_least": least, "tv_at_most": most}
 
 
 def _others(refuted: Sequence[CaseProof], worst: CaseProof) -> list[str]:
-    names = [f"{one.case.title} (TV {_distance(one):.2g})" for one in refuted if one is not worst]
+    names = [f"{one.case.title} (TV {one.least:.2g})" for one in refuted if one is not worst]
     return [f"Refuted as well: {', '.join(names)}."] if names else []
 
 

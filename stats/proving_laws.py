@@ -14,7 +14,8 @@ from tokenlaw.spec.sampling import target_only_law
 from tokenlaw.spec.speculation import chain_verification
 from tokenlaw.spec.steps import step_law
 from tokenlaw.stats.chain_laws import KindLaws
-from tokenlaw.stats.enumeration.law import Law, sum_of
+from tokenlaw.stats.enumeration.law import Law
+from tokenlaw.stats.law_pairs import LawPair, tv_between
 from tokenlaw.stats.proving_cases import Case
 from tokenlaw.stats.proving_programs import Illegal
 
@@ -28,33 +29,18 @@ RULES = {TEXTBOOK: chain_verification, BLOCK: block_verification}
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(LawPair[Rows]):
     """A law of the program, given the kinds of its rows, and the exact one.
 
     Attributes
     ----------
     what : `COMPLETED` or `JOINT`.
     kinds, names : numbers and names of the kinds of the rows.
-    found : probabilities that were found, as far as paths were run.
-    exact : those of the spec.
-    least, most : between these lies the total variation.
     """
 
     what: str
     kinds: tuple[int, ...]
     names: tuple[str, ...]
-    found: Mapping[Rows, float]
-    exact: Mapping[Rows, float]
-    least: float
-    most: float
-
-    def farthest(self, number: int) -> list[Rows]:
-        """The outcomes whose probabilities differ most."""
-
-        def distance(outcome: Rows) -> float:
-            return abs(self.found.get(outcome, 0.0) - self.exact.get(outcome, 0.0))
-
-        return sorted({**self.found, **self.exact}, key=distance, reverse=True)[:number]
 
 
 def compared(law: Law, case: Case, laws: Sequence[KindLaws], claims: str) -> list[Comparison]:
@@ -74,26 +60,14 @@ def compared(law: Law, case: Case, laws: Sequence[KindLaws], claims: str) -> lis
         models = [laws[kind] for kind in chosen]
         names = tuple(case.scenario.kinds[kind].name for kind in chosen)
         target = independent([target_only_law(target_model(one), (), one.length + 1) for one in models])
-        found.append(_comparison(COMPLETED, chosen, names, completed(part, models), target, left))
+        whole = completed(part, models)
+        bounds = tv_between(whole, target, left)
+        found.append(Comparison(whole, target, *bounds, COMPLETED, chosen, names))
         if rule is not None:
             joint = independent([_joint(rule, one) for one in models])
-            found.append(_comparison(JOINT, chosen, names, part, joint, left))
+            bounds = tv_between(part, joint, left)
+            found.append(Comparison(part, joint, *bounds, JOINT, chosen, names))
     return found
-
-
-def _comparison(
-    what: str,
-    kinds: tuple[int, ...],
-    names: tuple[str, ...],
-    found: Mapping[Rows, float],
-    exact: Mapping[Rows, float],
-    left: float,
-) -> Comparison:
-    least = sum_of(max(weight - exact.get(outcome, 0.0), 0.0) for outcome, weight in found.items())
-    # What is missing shows as well as what is too much, where nothing is left unexplored.
-    lost = sum_of(max(weight - found.get(outcome, 0.0), 0.0) for outcome, weight in exact.items()) - left
-    distance = float(max(least, lost))
-    return Comparison(what, kinds, names, found, exact, distance, distance + left)
 
 
 def _part(law: Law, kinds: tuple[int, ...], of: int) -> dict[Rows, float]:

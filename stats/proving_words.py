@@ -7,6 +7,7 @@ from tokenlaw.spec.laws import Tokens
 from tokenlaw.stats.enumeration.choices import Draw
 from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.enumeration.narrative import narrate
+from tokenlaw.stats.law_pairs import shortest_line
 from tokenlaw.stats.proving import CaseProof
 from tokenlaw.stats.proving_laws import COMPLETED, Comparison, Rows
 from tokenlaw.stats.proving_programs import KIND, Illegal
@@ -20,9 +21,7 @@ MOST_DRAWN = 16
 
 def refutation(proof: CaseProof) -> str:
     """A refuted case in words."""
-    worst, law = proof.worst, proof.law
-    assert worst is not None
-    assert law is not None
+    worst, law = proof.found_wrong()
     rows = " and ".join(repr(kind) for kind in worst.names)
     open_ = "" if worst.most - worst.least < worst.least / 1000 else "at least "
     lines = [
@@ -37,9 +36,7 @@ def refutation(proof: CaseProof) -> str:
 
 def shown_proof(proof: CaseProof) -> dict[str, Any]:
     """A refuted case as data to be drawn, see `tokenlaw.stats.shown_laws.ShownLaw`."""
-    worst, law = proof.worst, proof.law
-    assert worst is not None
-    assert law is not None
+    worst, law = proof.found_wrong()
     shown = worst.farthest(MOST_DRAWN)
     outcomes = [
         {"outcome": _shown(one), "exact": worst.exact.get(one, 0.0), "found": worst.found.get(one, 0.0)}
@@ -74,25 +71,16 @@ def _shown(rows: Rows) -> str:
 
 def _shortest(comparison: Comparison, law: Law) -> list[str]:
     """The path of the fewest choices among those that lead to what happens too often."""
-    excess = {
-        rows: found - comparison.exact.get(rows, 0.0)
-        for rows, found in comparison.found.items()
-        if found > comparison.exact.get(rows, 0.0)
-    }
-    # What can't happen tells more than what happens too often.
-    impossible = {rows: weight for rows, weight in excess.items() if rows not in comparison.exact}
-    telling = impossible if sum(impossible.values()) > comparison.least / 10 else excess
-    largest = max(telling.values(), default=0.0)
-    wrong = {rows for rows, weight in telling.items() if weight >= largest / 2}
-    examples: Any = law.examples.items()
-    lines = [
-        (example[0].line(example[1]), rows)
-        for (kinds, rows), example in examples
-        if example is not None and kinds == comparison.kinds and any(_begin(rows, one) for one in wrong)
-    ]
-    if not lines:
+    wrong = comparison.telling()
+
+    def shows(outcome: Any) -> bool:
+        kinds, rows = outcome
+        return bool(kinds == comparison.kinds and any(_begin(rows, one) for one in wrong))
+
+    found = shortest_line(law, shows)
+    if found is None:
         return []
-    line, rows = min(lines, key=lambda pair: len(pair[0]))
+    line, (_, rows) = found
     own = [(node, taken) for node, taken in line if not _is_of_kind(node.question)]
     return narrate(own, rows[0] if len(rows) == 1 else tuple(map(str, rows)))
 

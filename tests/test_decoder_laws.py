@@ -12,6 +12,7 @@ from support.small_decoders import (
     DraftLogprobs,
     Endless,
     ForgetfulPenalties,
+    LargeModels,
     LastPositionBonus,
     LateStop,
     NoResidual,
@@ -238,6 +239,14 @@ def test_a_decoder_with_models_of_its_own_is_held_to_their_law() -> None:
     found = audited(OwnModels, LAW, STOP, REQUESTS, capabilities=ALL | {"own-models"})
     assert {row.verdict for row in found.values()} == {Verdict.HOLDS}
     assert all(row.statistics and row.statistics["evidence"] == PROVED for row in found.values())
+
+
+def test_laws_over_a_real_vocabulary_are_asked_as_far_as_they_can_be() -> None:
+    """Of 3,000 tokens a single one is asked for; two random ones have nine million outcomes."""
+    found = audited(LargeModels, LAW, SAMPLES, capabilities=ALL | {"own-models"}, budget=2_000)
+    assert found[LAW].operations > 0
+    assert found[SAMPLES].verdict is Verdict.NOT_EXERCISED
+    assert "too many outcomes" in found[SAMPLES].message
 
 
 def test_a_damaged_counterexample_says_what_is_wrong() -> None:

@@ -10,7 +10,7 @@ from support.serving_decoders import CAPABILITIES, PooledDecoder, Stopping
 from tokenlaw.cli import main
 from tokenlaw.counterexamples import in_words, load
 from tokenlaw.errors import BadUse
-from tokenlaw.joined import DecoderSuite, JoinedSuite
+from tokenlaw.joined import JoinedSuite
 from tokenlaw.protocol import Limits
 from tokenlaw.runner import audit, replay
 from tokenlaw.spec.contracts import DECODER, ContractError, Implementation
@@ -93,7 +93,7 @@ def test_check_decoder_holds_and_refutes(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((3,), "a int is no factory of decoders"),
+        ((3,), "an int is no factory of decoders"),
         ((fake_decoders.modelless,), "can't be given models"),
         ((lambda config: 3,), "the decoder factory returned int, which lacks decode"),
     ],
@@ -195,7 +195,7 @@ def test_only_suites_of_one_contract_with_checks_of_their_own_are_joined():
 
 def test_the_decoder_suite_has_sessions_and_laws():
     suite = suites()[DECODER]
-    assert isinstance(suite, DecoderSuite)
+    assert isinstance(suite, JoinedSuite)
     ids = {check.id for check in suite.checks}
     assert {"decoder/greedy", "decoder/law"} <= ids
     implementation = Implementation("stopping", "1", {DECODER: Stopping}, {DECODER: CAPABILITIES})

@@ -1,13 +1,10 @@
 """Several suites of one contract as one: the traces and the laws of decoders."""
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from tokenlaw.properties.decoder_suite import DecoderTraces
-from tokenlaw.spec.contracts import DECODER, Implementation
-from tokenlaw.spec.decoders import built_decoder
+from tokenlaw.spec.contracts import Implementation
 from tokenlaw.spec.sessions import SCHEMA as SESSION
 from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, Suite
 from tokenlaw.spec.verdicts import Check, Evidence
@@ -85,24 +82,6 @@ class JoinedSuite:
         return self._parts[schema].replay(implementation, counterexample, settings=settings)
 
 
-class DecoderSuite(JoinedSuite):
-    """All checks of the decoder contract; plain functions are taken for decoders."""
-
-    def __init__(self) -> None:
-        super().__init__({SESSION: DecoderTraces(), LAW: DecoderLaws()})
-
-    def run(self, implementation: Implementation, **arguments: Any) -> list[Evidence]:
-        """As `JoinedSuite.run`."""
-        return super().run(_with_decoders(implementation), **arguments)
-
-    def replay(
-        self, implementation: Implementation, counterexample: Mapping[str, Any], **arguments: Any
-    ) -> list[Evidence]:
-        """As `JoinedSuite.replay`."""
-        return super().replay(_with_decoders(implementation), counterexample, **arguments)
-
-
-def _with_decoders(implementation: Implementation) -> Implementation:
-    factory = implementation.factories[DECODER]
-    build = partial(built_decoder, factory, implementation.name)
-    return replace(implementation, factories={**implementation.factories, DECODER: build})
+def decoder_suite() -> JoinedSuite:
+    """All checks of the decoder contract."""
+    return JoinedSuite({SESSION: DecoderTraces(), LAW: DecoderLaws()})

@@ -13,6 +13,6 @@ def suites() -> Mapping[str, Suite]:
         {
             **ADDRESSES,
             VERIFIER: ("tokenlaw.stats.verifier_suite", "VerifierSuite"),
-            DECODER: ("tokenlaw.joined", "DecoderSuite"),
+            DECODER: ("tokenlaw.joined", "decoder_suite"),
         }
     )

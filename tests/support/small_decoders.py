@@ -280,3 +280,10 @@ class OwnModels(SmallDecoder):
     def target_law(self, tokens: Tokens) -> tuple[float, ...]:
         weights = [1.0 + (tokens[-1] + 2 * token + len(tokens)) % self.size for token in range(self.size)]
         return tuple(weight / sum(weights) for weight in weights)
+
+
+class LargeModels(OwnModels):
+    """Its models have a real vocabulary, whatever the configuration says."""
+
+    def __init__(self, config: DecoderConfig) -> None:
+        super().__init__(replace(config, vocabulary_size=3_000))
