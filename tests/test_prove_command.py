@@ -59,7 +59,7 @@ def _folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 def served(target: str, spec: str | None, *, max_paths: int = 1_000) -> list[Evidence]:
     """What a child process would say, without one."""
     proof = ProofRequest(spec, max_paths, None, None)
-    _, session = opened(Request(target, contract="program", profile="prove", proof=proof))
+    _, session = opened(Request(target, contract="program", profile="prove", proof=proof), proof)
     return list(session.run(ignore, lambda _: None))
 
 

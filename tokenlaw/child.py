@@ -11,7 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import msgspec
 import torch
@@ -32,10 +32,12 @@ from tokenlaw.protocol import (
     Started,
     encode,
 )
-from tokenlaw.prove_session import opened
 from tokenlaw.session import Session
 from tokenlaw.text import encodable
 from tokenlaw.watch import Watch
+
+if TYPE_CHECKING:
+    from tokenlaw import prove_session
 
 CONTROLS_PART = 0.5
 """Seconds that the controls may take, as a part of those of the checks."""
@@ -104,7 +106,7 @@ def serve(request: Request, emit: Callable[[Event], Any], stopped: Callable[[], 
     watch = Watch(Path(request.scratch), request.limits.quiet)
     watch.allow(request.limits.start)
     torch.set_num_threads(1)
-    request, session = opened(request, stopped)
+    request, session = _opened(request, stopped)
     emit(Described(session.name, session.version, session.contracts, session.to_run))
     allowed = session.seconds * (1 + CONTROLS_PART) if request.controls else session.seconds
     emit(Planned(session.contract, session.capabilities, session.checks, allowed))
@@ -126,6 +128,18 @@ def serve(request: Request, emit: Callable[[Event], Any], stopped: Callable[[], 
             emit(Controlled(control))
     watch.stop()
     emit(Finished(spent))
+
+
+def _opened(
+    request: Request, stopped: Callable[[], bool]
+) -> "tuple[Request, Session | prove_session.ProofSession]":
+    """The session of a request, and the request as it turned out."""
+    if request.proof is None:
+        return request, Session(request)
+    # Enumeration takes a second to import, which audits of caches needn't wait for.
+    from tokenlaw.prove_session import opened  # noqa: PLC0415
+
+    return opened(request, request.proof, stopped)
 
 
 def _throttled(emit: Callable[[Event], Any], alive: Callable[[], None]) -> Callable[[str, int, int], None]:

@@ -30,12 +30,14 @@ _LONGEST_RUN = 30 * 24 * 3600.0
 """Seconds of a proof that has no limit of its own; a single path has one."""
 
 
-def opened(request: Request, stopped: Callable[[], bool] = never) -> "tuple[Request, Session | ProofSession]":
-    """The session of a request, and the request as it turned out: a verifier is proved by its own suite.
+def opened(
+    request: Request, proof: ProofRequest, stopped: Callable[[], bool] = never
+) -> "tuple[Request, Session | ProofSession]":
+    """The session of a proof, and the request as it turned out: a verifier is proved by its own suite.
 
     Parameters
     ----------
-    request : what is asked.
+    request, proof : what is asked.
     stopped : see `tokenlaw.prove_enumeration.Bounds`.
 
     Raises
@@ -43,18 +45,16 @@ def opened(request: Request, stopped: Callable[[], bool] = never) -> "tuple[Requ
     BadUse
         The request can't be fulfilled; the message says why.
     """
-    if request.proof is None:
-        return request, Session(request)
     _warm_up()
     if request.target in adapters():
-        return _verifier(request, request.proof)
+        return _verifier(request, proof)
     loader = Loader()
     program = loader.load(request.target)
     if isinstance(program, Implementation) or verifier_factory(program) is not None:
-        return _verifier(request, request.proof)
+        return _verifier(request, proof)
     if request.settings.claims is not None:
         raise BadUse(f"{request.target} is a program; --claims is what a verifier is held to, give --spec")
-    return request, ProofSession(request, request.proof, loader, program, stopped)
+    return request, ProofSession(request, proof, loader, program, stopped)
 
 
 def _warm_up() -> None:
