@@ -57,7 +57,7 @@ def verdicts(evidence):
 
 
 @pytest.mark.parametrize("dtype", LOW_PRECISION)
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_eager_kernels_hold_when_they_declare_it(dtype, seed):
     assert verdicts(run(Declared, suite=only(dtype), seed=seed)) == {}
 
