@@ -27,8 +27,12 @@ def matching(suite: "Suite", only: str) -> frozenset[str]:
     return frozenset(check.id for check in suite.checks if fnmatch.fnmatchcase(check.id, only))
 
 
+_MOST_NAMES = 30
+"""Of a suggestion when nothing is close."""
+
+
 def did_you_mean(wrong: str, known: Iterable[str], otherwise: str = "") -> str:
-    """A suggestion to be appended to an error, naming everything when nothing is close.
+    """A suggestion to be appended to an error, naming everything when nothing is close, or the first of many.
 
     ``otherwise`` says what else would do.
 
@@ -42,7 +46,8 @@ def did_you_mean(wrong: str, known: Iterable[str], otherwise: str = "") -> str:
     if close:
         suggestion = f"did you mean {' or '.join(map(repr, close))}?"
         return f"{suggestion} Otherwise {otherwise}" if otherwise else suggestion
-    suggestion = f"known: {', '.join(names)}"
+    left = len(names) - _MOST_NAMES
+    suggestion = f"known: {', '.join(names[:_MOST_NAMES])}" + (f" and {left} more" if left > 0 else "")
     return f"{suggestion}; otherwise {otherwise}" if otherwise else suggestion
 
 
