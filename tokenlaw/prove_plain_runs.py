@@ -1,7 +1,7 @@
 """Plain runs of a proved program: does it draw anew each time?
 
-Seeds that a program sets itself don't matter to a proof, which is over all of them. One that sets the same seed
-before it draws has the proved law over seeds, but gives one and the same outcome run after run.
+Seeds that a program sets itself don't matter to a proof, which is over all of them. One that sets the same
+seed before it draws has the proved law over seeds, but gives one and the same outcome run after run.
 """
 
 import math
