@@ -24,10 +24,11 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from mutation.children import Say, in_child
-from mutation.judging import KILLED, Judge, Judged, Usual
+from mutation.judging import KILLED, LEFT, SURVIVED, Judge, Judged, Usual
 from mutation.making import mutants_of
 
 SCALAR, TENSORS = "test_mutants_scalar.py", "test_mutants_tensors.py"
+MANAGERS = "test_mutants_rules*.py"
 SAMPLING = ("test_spec_models.py", "test_spec_sampling.py", SCALAR)
 CHAINS = ("test_spec_sampling.py", "test_spec_speculation.py", "test_spec_steps.py", SCALAR)
 TREES = ("test_spec_draft_trees.py", "test_spec_trees.py", SCALAR)
@@ -36,10 +37,20 @@ ROWS = (
     "test_batch_checks.py",
     "test_batch_of_laws.py",
     "test_generation_contracts.py",
-    "test_exact_verifiers.py",
+    "test_bad_batches.py",
+    "test_bad_steps.py",
+    "test_mutants_batches.py",
+    "test_mutants_row_laws.py",
     TENSORS,
 )
-RULES = ("test_rules.py", "test_rules_silence.py", "test_block_manager_run.py", "test_hunted_*.py")
+RULES = ("test_rules.py", "test_rules_silence.py", "test_block_manager_run.py", "test_hunted_*.py", MANAGERS)
+DECODERS = (
+    "test_decoder_serving.py",
+    "test_decoder_sessions.py",
+    "test_mutants_decoders.py",
+    "test_mutants_serving.py",
+)
+SUITES = ("test_mutants_suites.py", "test_announcing.py", "test_standing.py", SCALAR)
 
 TESTS: dict[str, tuple[str, ...]] = {
     "spec.laws": CHAINS,
@@ -52,22 +63,36 @@ TESTS: dict[str, tuple[str, ...]] = {
     "spec.block_verification": CHAINS,
     "spec.row_laws": ROWS,
     "spec.attention": ("test_spec_attention*.py", TENSORS),
-    "spec.attention_bound": ("test_spec_attention_bound.py",),
+    "spec.attention_bound": ("test_mutants_attention_bound.py", "test_spec_attention_bound.py"),
     "spec.cache": ("test_spec_cache.py", SCALAR),
     "spec.prefix": ("test_spec_prefix.py", SCALAR),
     "spec.draft_trees": TREES,
     "spec.requests": ("test_spec_requests.py", SCALAR),
     "spec.models": SAMPLING,
-    "spec.verdicts": ("test_announcing.py", "test_runner.py", "test_reports.py"),
+    "spec.verdicts": SUITES,
     "spec.philox": ("test_philox.py", TENSORS),
     "spec.attention_arguments": ("test_spec_attention*.py", TENSORS),
     "spec.batch_checks": ROWS,
+    "spec.batch_parts": ROWS,
     "spec.generation_contracts": ROWS,
-    "spec.verifiers": ("test_limited_verifiers.py", "test_exact_verifiers.py", "test_verifier_targets.py"),
-    "spec.capabilities": ("test_attention_cases.py", "test_strategies.py", "test_targets.py"),
-    "spec.announcing": ("test_announcing.py",),
-    "spec.contracts": (*RULES, "test_spec_cache.py"),
+    "spec.verifiers": ("test_mutants_verifiers.py",),
+    "spec.capabilities": ("test_attention_cases.py", *SUITES),
+    "spec.announcing": SUITES,
+    "spec.contracts": (*SUITES, "test_rules.py"),
     "spec.deviations": ("test_deviations.py",),
+    "spec.claims": SUITES,
+    "spec.calling": ("test_mutants_verifiers.py",),
+    "spec.tensor_checks": ROWS,
+    "spec.number_kinds": ("test_bad_batches.py",),
+    "spec.suites": SUITES,
+    "spec.stopwatch": ("test_stopwatch.py", *SUITES),
+    "spec.frames": ("test_frames.py",),
+    "spec.decoder_contract": DECODERS,
+    "spec.decoders": DECODERS,
+    "spec.serving": DECODERS,
+    "spec.sessions": DECODERS,
+    "spec.session_models": DECODERS,
+    "spec.shown_tokens": DECODERS,
     "properties.rules.accounting": RULES,
     "properties.rules.content": RULES,
     "properties.rules.lifecycle": RULES,
@@ -82,7 +107,7 @@ def main() -> None:
     options = _options()
     if not options.list:
         _judge(options.results, options)
-    show(list(known(options.results).values()))
+    show(known(options.results), options.only or list(TESTS))
 
 
 def _options() -> argparse.Namespace:
@@ -118,8 +143,8 @@ def _judge(results: Path, options: argparse.Namespace) -> None:
 
 def _judge_module(name: str, done: set[str], results: Path, seconds: float, _: Say) -> None:
     """Collect the tests of a module, and judge its mutants."""
-    file, usual = str(import_module(f"tokenlaw.{name}").__file__), Path(f"{results}.usual")
-    mutants = [one for one in mutants_of(f"tokenlaw.{name}", Path(file).read_text()) if one.key not in done]
+    usual = Path(f"{results}.usual")
+    mutants = [one for one in mutants_of(f"tokenlaw.{name}", source_of(name)) if one.key not in done]
     if not mutants:
         return
     modules = frozenset(f"tokenlaw.{one}" for one in TESTS)
@@ -134,9 +159,19 @@ def _judge_module(name: str, done: set[str], results: Path, seconds: float, _: S
         unfinished.replace(usual)
 
     judge = Judge(mutants, modules, tell, remember, seconds, _read_usual(usual))
-    code = pytest.main(_arguments(name, file), plugins=[judge])
+    code = pytest.main(_arguments(name, str(path_of(name))), plugins=[judge])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         raise RuntimeError(f"pytest ended with {code} for {name}")
+
+
+def path_of(name: str) -> Path:
+    """Where a module lies; its name as in `TESTS`."""
+    return Path(str(import_module(f"tokenlaw.{name}").__file__))
+
+
+def source_of(name: str) -> str:
+    """Text of a module."""
+    return path_of(name).read_text()
 
 
 def _arguments(name: str, file: str) -> list[str]:
@@ -165,16 +200,21 @@ def known(path: Path) -> dict[str, Judged]:
     return {one.key: one for one in judged}
 
 
-def show(judged: list[Judged]) -> None:
-    """Print the figures of each module, then whatever wasn't killed."""
-    print("| module | mutants | killed | not killed |\n| --- | --- | --- | --- |")
-    for module in dict.fromkeys(one.module for one in judged):
-        mine = [one for one in judged if one.module == module]
-        killed = sum(one.outcome == KILLED for one in mine)
-        print(f"| `{module.removeprefix('tokenlaw.')}` | {len(mine)} | {killed} | {len(mine) - killed} |")
-    for one in judged:
-        if one.outcome != KILLED:
-            print(f"{one.outcome}: {one.key.removeprefix('tokenlaw.')} [{one.place}]")
+def show(judged: dict[str, Judged], names: list[str]) -> None:
+    """Print the figures of these modules as they are today, then whatever wasn't killed."""
+    print("| module | mutants | judged | killed | survivors | left out |")
+    print("| --- | --: | --: | --: | --: | --: |")
+    rows, others = [], []
+    for name in names:
+        keys = [one.key for one in mutants_of(f"tokenlaw.{name}", source_of(name))]
+        mine = [judged[key] for key in keys if key in judged]
+        outcomes = [one.outcome for one in mine]
+        rows.append([len(keys), len(mine), *(outcomes.count(one) for one in (KILLED, SURVIVED, LEFT))])
+        print(f"| `{name}` | {' | '.join(map(str, rows[-1]))} |")
+        others += [one for one in mine if one.outcome != KILLED]
+    print(f"| together | {' | '.join(str(sum(column)) for column in zip(*rows, strict=True))} |")
+    for one in others:
+        print(f"{one.outcome}: {one.key.removeprefix('tokenlaw.')} [{one.place}]")
 
 
 if __name__ == "__main__":

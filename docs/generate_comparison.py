@@ -43,7 +43,7 @@ files, and asked of the same planted faults as our own suite.
 
 Measured on {date}, tokenlaw {tokenlaw}, torch {torch}, on two cores that did other work too:
 
-```sh
+```sh unrun="takes an hour"
 tokenlaw faults --family verifier --json audits.json
 python benchmarks/bench_peers.py --seeds {seeds} --base-seeds {base} --matrix audits.json --json peers.json
 tokenlaw faults --family kv --json audits.json

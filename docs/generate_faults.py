@@ -21,7 +21,7 @@ check may be refuted on them. One alone: `tokenlaw audit tokenlaw.impl.faults.ta
 Measured on {date}, tokenlaw {tokenlaw}, torch {torch}, seed {seed}, profile {profile}, on two cores that did
 other work too:
 
-```sh
+```sh unrun="takes an hour"
 tokenlaw faults {families} --json matrix.json
 ```
 

@@ -14,12 +14,19 @@ all their slots at the start.
     contiguous, powers of two: known in advance as well, rounded up to 32, 64, 128, ... 2048.
     contiguous, maximum: 2048 tokens for every request, since its length isn't known.
 
-Waste is the share of allocated slots without a token. Run it: ``python examples/waste.py``.
+Waste is the share of allocated slots without a token. Run it: ``python examples/waste.py``, and with
+``--plot waste.svg`` for a picture.
 """
+
+import argparse
+import sys
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokenlaw.errors import BadUse
+from tokenlaw.plots import FOUND, OTHER, new_figure, require_plottable, styled, write_plot
 from tokenlaw.spec.cache import contiguous_waste, waste
 
 MAX_LENGTH = 2048
@@ -76,13 +83,38 @@ def shares(seed: int = 0, count: int = 20_000) -> dict[str, float]:
     return {policy: wasted_share(lengths, slots) for policy, slots in unused.items()}
 
 
-def main() -> None:
-    """Print the table."""
+def plot(path: Path) -> None:
+    """Draw the table: a bar for each policy, paged in another colour than contiguous."""
+    found = shares()
+    figure = new_figure(7, 2.8)
+    axes = figure.add_subplot()
+    names, values = list(found)[::-1], [100 * share for share in found.values()][::-1]
+    colours = [FOUND if name.startswith("paged") else OTHER for name in names]
+    axes.bar_label(axes.barh(names, values, color=colours), fmt="%.1f %%", padding=3, fontsize=9)
+    title = "Cache slots that are allocated and hold no token"
+    styled(axes, title, "share of allocated slots in percent", "")
+    axes.set_xlim(0, 100)
+    write_plot(figure, path, title)
+
+
+def main() -> int:
+    """Print the table, and draw it if asked to; the exit status is 3 if that can't be done."""
+    parser = argparse.ArgumentParser(description="Waste of paged against contiguous allocation.")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="a name that ends in .svg or .png")
+    picture: Path | None = parser.parse_args().plot
+    try:
+        require_plottable(picture)
+        if picture is not None:
+            plot(picture)
+    except BadUse as error:
+        print(error, file=sys.stderr)
+        return 3
     lengths = request_lengths(seed=0, count=20_000)
     print(f"{len(lengths)} requests, {lengths.mean():.0f} tokens on average, median {np.median(lengths):.0f}")
     for policy, share in shares().items():
         print(f"{policy:<28}{share:7.1%} of allocated slots wasted")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,11 +1,30 @@
 """Is a batch what `VerifyBatch` says? Each check names the row and the position of the first fault."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
-from tokenlaw.spec.generation_contracts import VerifyBatch, as_logits
+from tokenlaw.spec.batch_parts import (
+    Part,
+    all_fit,
+    before,
+    check_logits,
+    check_params,
+    check_parts,
+    check_target,
+    check_tokens,
+    parts_of_params,
+)
+from tokenlaw.spec.draft_trees import check_parents
+from tokenlaw.spec.generation_contracts import TreeBatch, VerifyBatch, as_logits
 from tokenlaw.spec.row_laws import RowParameters
+from tokenlaw.spec.tensor_checks import FLOATS, kind_of, require_numbers, require_tensor
+
+_CHECKED = "checked"
+"""In what a batch remembers: it was looked at."""
 
 
 def batch_of_laws(
@@ -40,16 +59,21 @@ def batch_of_laws(
     Traceback (most recent call last):
     ValueError: row 0, draft 0: token 7 is outside 0 .. 1
     """
+    check_target("target", target)
     rows, device = len(target), target.device
     lengths = num_draft_tokens
     if lengths is None:
         lengths = torch.full((rows,), target.shape[1] - 1, device=device)
+    asked = RowParameters.default(rows, device) if params is None else params
+    # Laws have the form of logits; here they are looked at under the names that the caller knows.
+    form = VerifyBatch(draft_tokens, lengths, target, draft, asked)
+    check_parts(_parts(form, "draft"), "target", target)
     batch = VerifyBatch(
         draft_tokens,
         lengths,
         as_logits(target, "target law"),
         None if draft is None else as_logits(draft, "draft law"),
-        RowParameters.default(rows, device) if params is None else params,
+        asked,
     )
     check_batch(batch)
     return batch
@@ -58,131 +82,84 @@ def batch_of_laws(
 def check_batch(batch: VerifyBatch) -> None:
     """Refuse a batch that breaks its contract.
 
+    A good batch costs few passes over what it holds, once, as its laws are made once; of rows that share
+    memory, one is looked at.
+
     Raises
     ------
     TypeError
-        A tensor has the wrong dtype.
+        It isn't a `VerifyBatch`, or a part of it isn't a tensor of the right dtype.
     ValueError
-        A shape, a token, a length, a logit or a sampling parameter is wrong.
+        A shape, a device, a token, a length, a logit or a sampling parameter is wrong.
     """
-    _check_dtypes(batch)
-    _check_shapes(batch)
-    _check_numbers(batch)
-    _check_params(batch)
-    _check_logits("target_logits", batch.target_logits, batch.num_draft_tokens + 1)
-    if batch.draft_logits is not None:
-        _check_logits("draft_logits", batch.draft_logits, batch.num_draft_tokens)
-
-
-def _check_dtypes(batch: VerifyBatch) -> None:
-    """Token ids and counts int64, parameters as `RowParameters` says, logits of any float; on one device."""
-    params = batch.params
-    exact = {
-        "draft_tokens": (batch.draft_tokens, torch.int64),
-        "num_draft_tokens": (batch.num_draft_tokens, torch.int64),
-        "params.temperature": (params.temperature, torch.float64),
-        "params.top_k": (params.top_k, torch.int64),
-        "params.top_p": (params.top_p, torch.float64),
-        "params.min_p": (params.min_p, torch.float64),
-        "params.seeds": (params.seeds, torch.int64),
-    }
-    for name, (tensor, dtype) in exact.items():
-        if tensor is not None and tensor.dtype != dtype:
-            raise TypeError(f"{name} must be {_short(dtype)}, but is {_short(tensor.dtype)}")
-    logits = {"target_logits": batch.target_logits, "draft_logits": batch.draft_logits}
-    for name, floats in logits.items():
-        if floats is not None and not floats.is_floating_point():
-            raise TypeError(f"{name} must be floating point, but is {_short(floats.dtype)}")
-    device = batch.target_logits.device
-    for name, tensor in {**{name: one for name, (one, _) in exact.items()}, **logits}.items():
-        if tensor is not None and tensor.device != device:
-            raise ValueError(f"{name} is on {tensor.device}, but target_logits on {device}")
-
-
-def _short(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
-def _check_shapes(batch: VerifyBatch) -> None:
-    if batch.target_logits.dim() != 3 or min(batch.target_logits.shape[1:]) < 1:
-        raise ValueError(
-            "target_logits must have the shape [B, K + 1, V] with at least one position and one token, "
-            f"but has {list(batch.target_logits.shape)}"
-        )
-    rows, drafts, vocabulary = batch.shape
-    wanted = {
-        "draft_tokens": (batch.draft_tokens, [rows, drafts]),
-        "num_draft_tokens": (batch.num_draft_tokens, [rows]),
-        "draft_logits": (batch.draft_logits, [rows, drafts, vocabulary]),
-        "params.temperature": (batch.params.temperature, [rows]),
-        "params.top_k": (batch.params.top_k, [rows]),
-        "params.top_p": (batch.params.top_p, [rows]),
-        "params.min_p": (batch.params.min_p, [rows]),
-        "params.seeds": (batch.params.seeds, [rows]),
-    }
-    for name, (tensor, shape) in wanted.items():
-        if tensor is not None and list(tensor.shape) != shape:
-            raise ValueError(
-                f"{name} must have the shape {shape}, from target_logits {list(batch.target_logits.shape)}, "
-                f"but has {list(tensor.shape)}"
-            )
-
-
-def _check_numbers(batch: VerifyBatch) -> None:
-    _, drafts, vocabulary = batch.shape
-    lengths, tokens = batch.num_draft_tokens, batch.draft_tokens
-    row = _first((lengths < 0) | (lengths > drafts))
-    if row is not None:
-        raise ValueError(f"row {row[0]} has num_draft_tokens {lengths[row[0]].item()}, outside 0 .. {drafts}")
-    read = torch.arange(drafts, device=tokens.device) < lengths[:, None]
-    place = _first(read & ((tokens < 0) | (tokens >= vocabulary)))
-    if place is not None:
-        raise ValueError(
-            f"row {place[0]}, draft {place[1]}: token {tokens[tuple(place)].item()} is outside "
-            f"0 .. {vocabulary - 1}"
-        )
-
-
-def _check_params(batch: VerifyBatch) -> None:
-    params, temperature = batch.params, batch.params.temperature
-    wrong = {
-        "temperature": (~((temperature >= 0) & torch.isfinite(temperature)), "finite, 0 or more"),
-        "top_k": (params.top_k < 0, "0, which keeps every token, or more"),
-        "top_p": (~((params.top_p > 0) & (params.top_p <= 1)), "above 0, at most 1"),
-        "min_p": (~((params.min_p >= 0) & (params.min_p <= 1)), "between 0 and 1"),
-    }
-    for name, (rows, rule) in wrong.items():
-        row = _first(rows)
-        if row is not None:
-            found = getattr(params, name)[row[0]].item()
-            raise ValueError(f"row {row[0]} has the {name} {found}; a {name} is {rule}")
-
-
-def _check_logits(name: str, logits: Tensor, lengths: Tensor) -> None:
-    """Every position that is read has finite logits or minus infinity, and one finite at least.
-
-    The largest logit of a position shows all faults: NaN and infinity win, and so does the last minus
-    infinity. Rows that share memory are looked at once.
-    """
-    shared = len(logits) > 1 and logits.stride(0) == 0
-    largest = (logits[:1] if shared else logits).amax(-1)
-    read = torch.arange(logits.shape[1], device=logits.device) < lengths[:, None]
-    place = _first(read & ~torch.isfinite(largest))
-    if place is None:
+    if not isinstance(batch, VerifyBatch):
+        raise TypeError(f"a batch must be a VerifyBatch, but is {kind_of(batch)}")
+    if _CHECKED in vars(batch):
         return
-    row, position = place
-    token = _first(~(logits[row, position] < torch.inf))
-    if token is None:
-        raise ValueError(f"{name}, row {row}, position {position}: no token is possible")
-    raise ValueError(
-        f"{name}, row {row}, position {position}, token {token[0]}: {logits[row, position, token[0]].item()} "
-        "is no logit; one is finite, or minus infinity if the token is impossible"
-    )
+    check_target("target_logits", batch.target_logits)
+    check_parts(_parts(batch, "draft_logits"), "target_logits", batch.target_logits)
+    _, drafts, vocabulary = batch.shape
+    lengths = batch.num_draft_tokens
+    if not all_fit(lengths, lambda length: 0 <= length <= drafts):
+        row = int(((lengths < 0) | (lengths > drafts)).nonzero()[0])
+        raise ValueError(f"row {row} has num_draft_tokens {lengths[row].item()}, outside 0 .. {drafts}")
+    check_tokens("draft", batch.draft_tokens, vocabulary, before(lengths, drafts))
+    check_params(batch.params)
+    check_logits("target_logits", batch.target_logits, before(lengths + 1, drafts + 1))
+    if batch.draft_logits is not None:
+        check_logits("draft_logits", batch.draft_logits, before(lengths, drafts))
+    vars(batch)[_CHECKED] = True  # where `functools.cached_property` keeps the laws
 
 
-def _first(found: Tensor) -> list[int] | None:
-    """Indices of the first true entry."""
-    if not bool(found.any()):
-        return None
-    place: list[int] = found.nonzero()[0].tolist()
-    return place
+def _parts(batch: VerifyBatch, draft: str) -> Iterator[Part]:
+    """Everything but the target's logits; the draft's have the name ``draft``."""
+    rows, drafts, vocabulary = batch.shape
+    yield "draft_tokens", batch.draft_tokens, [rows, drafts], (torch.int64,)
+    yield "num_draft_tokens", batch.num_draft_tokens, [rows], (torch.int64,)
+    if batch.draft_logits is not None:
+        yield draft, batch.draft_logits, [rows, drafts, vocabulary], FLOATS
+    yield from parts_of_params(batch.params, rows)
+
+
+def check_tree_batch(batch: TreeBatch) -> None:
+    """Refuse a tree batch that breaks its contract; raises as `check_batch`.
+
+    Draft logits of nodes without children are ignored.
+    """
+    if not isinstance(batch, TreeBatch):
+        raise TypeError(f"a batch must be a TreeBatch, but is {kind_of(batch)}")
+    check_target("target_logits", batch.target_logits)
+    rows, entries, vocabulary = batch.target_logits.shape
+    parents = batch.parents
+    is_tuple = isinstance(parents, tuple) and all(isinstance(parent, int) for parent in parents)
+    if not is_tuple or len(parents) != entries - 1:
+        raise ValueError(
+            f"parents must be a tuple of {entries - 1} whole numbers, from target_logits "
+            f"{list(batch.target_logits.shape)}, but is {parents!r}"
+        )
+    check_parents(parents)
+    parts: list[Part] = [("tokens", batch.tokens, [rows, entries - 1], (torch.int64,))]
+    if batch.draft_logits is not None:
+        parts.append(("draft_logits", batch.draft_logits, [rows, entries, vocabulary], FLOATS))
+    parts += parts_of_params(batch.params, rows)
+    check_parts(parts, "target_logits", batch.target_logits)
+    check_tokens("node", batch.tokens, vocabulary)
+    check_params(batch.params)
+    check_logits("target_logits", batch.target_logits)
+    if batch.draft_logits is not None:
+        has_children = [entry - 1 in parents for entry in range(entries)]
+        device = batch.draft_logits.device
+        check_logits("draft_logits", batch.draft_logits, lambda: torch.tensor([has_children], device=device))
+
+
+def check_drafting(logits: Any, params: RowParameters) -> None:
+    """Refuse what a drafter can't draw from: ``logits`` are ``[B, V]``; raises as `check_batch`."""
+    require_tensor("logits", logits, FLOATS)
+    require_numbers("logits", logits)
+    if logits.dim() != 2 or logits.shape[1] < 1:
+        raise ValueError(
+            f"logits must have the shape [B, V] with at least one token, but has {list(logits.shape)}"
+        )
+    check_parts(parts_of_params(params, len(logits)), "logits", logits)
+    check_params(params)
+    check_logits("logits", logits.unsqueeze(1))

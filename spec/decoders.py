@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from tokenlaw.spec.calling import accepts
 from tokenlaw.spec.contracts import ContractError
 from tokenlaw.spec.decoder_contract import Decoder, DecoderConfig
 from tokenlaw.spec.laws import Tokens
@@ -109,13 +110,7 @@ def takes_config(factory: Callable[..., Any]) -> bool:
     >>> takes_config(lambda: 0), takes_config(lambda config: 0)
     (False, True)
     """
-    try:
-        inspect.signature(factory).bind(None)
-    except TypeError:
-        return False
-    except ValueError:  # a builtin without a signature
-        pass
-    return True
+    return accepts(factory, None)
 
 
 def default_config() -> DecoderConfig:

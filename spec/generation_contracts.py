@@ -13,6 +13,7 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from tokenlaw.spec.row_laws import RowParameters, row_laws
+from tokenlaw.spec.tensor_checks import FLOATS, first_true, require_numbers, require_tensor
 
 NO_TOKEN = -1
 """Padding after the last token that a row emits."""
@@ -171,8 +172,11 @@ def as_logits(
 
     Raises
     ------
+    TypeError
+        It is no tensor of `FLOATS`.
     ValueError
-        A probability is NaN, infinite or negative, or a law doesn't sum to one; the message names the place.
+        There is no token, a probability is NaN, infinite or negative, or a law doesn't sum to one; the
+        message names the place.
 
     Examples
     --------
@@ -180,16 +184,20 @@ def as_logits(
     Traceback (most recent call last):
     ValueError: target probabilities, row 0: the law sums to 1.1 instead of 1
     """
-    laws = laws.to(torch.float64)
-    bad = ~(torch.isfinite(laws) & (laws >= 0))
-    if bool(bad.any()):
-        place = bad.nonzero()[0].tolist()
+    require_tensor(name, laws, FLOATS)
+    require_numbers(name, laws)
+    if laws.dim() < 1 or laws.shape[-1] < 1:
+        raise ValueError(
+            f"{name} must have tokens in its last dimension, but has the shape {list(laws.shape)}"
+        )
+    laws = laws.detach().to(torch.float64)
+    place = first_true(~(torch.isfinite(laws) & (laws >= 0)))
+    if place is not None:
         where = f"{_place(name, place[:-1])}, token {place[-1]}"
         raise ValueError(f"{where}: {laws[tuple(place)].item()} is no probability")
     sums = laws.sum(-1)
-    off = (sums - 1).abs() > 1e-5
-    if bool(off.any()):
-        place = off.nonzero()[0].tolist()
+    place = first_true((sums - 1).abs() > 1e-5)
+    if place is not None:
         total = sums[tuple(place)].item()
         raise ValueError(f"{_place(name, place)}: the law sums to {total:.6g} instead of 1")
     return laws.log()

@@ -10,6 +10,9 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
+from tokenlaw.spec.number_kinds import is_whole_number
+from tokenlaw.spec.tensor_checks import kind_of, require_device
+
 OFF_TOP_K, OFF_TOP_P, OFF_MIN_P = 0, 1.0, 0.0
 """Values that leave a truncation out."""
 
@@ -40,9 +43,21 @@ class RowParameters:
     def default(rows: int, device: torch.device | str = "cpu") -> "RowParameters":
         """Parameters that leave every law alone; all rows share their memory.
 
+        Raises
+        ------
+        TypeError, ValueError
+            ``rows`` isn't a whole number from 0 on, or there is no such device.
+
+        Examples
+        --------
         >>> RowParameters.default(3).temperature
         tensor([1., 1., 1.], dtype=torch.float64)
         """
+        if not is_whole_number(rows):
+            raise TypeError(f"rows must be a whole number, but is {kind_of(rows)}")
+        if rows < 0:
+            raise ValueError(f"rows must be 0 or more, but is {rows}")
+        require_device(device)
         values = (1.0, OFF_TOP_K, OFF_TOP_P, OFF_MIN_P)
         kinds = (torch.float64, torch.int64, torch.float64, torch.float64)
         pairs = zip(values, kinds, strict=True)
@@ -113,7 +128,7 @@ def _fill(laws: Tensor, logits: Tensor, params: RowParameters, used: frozenset[s
     def column(values: Tensor) -> Tensor:
         return values.reshape(-1, *(1,) * (logits.dim() - 1))
 
-    laws.copy_(logits)
+    laws.copy_(logits.detach())  # of a model, which may keep gradients
     if "temperature" in used:
         laws /= column(params.temperature.masked_fill(params.temperature == 0, 1.0))
     _softmax_(laws)

@@ -2,11 +2,12 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
+from tokenlaw.spec.calling import accepts, parameters_of
 from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
 from tokenlaw.spec.generation_contracts import CLAIMS, REFUSALS, TEXTBOOK, Verifier
 
@@ -57,14 +58,9 @@ def is_verify_function(found: Any) -> bool:
     >>> is_verify_function(lambda batch, *, seed: batch), is_verify_function(lambda config: config)
     (True, False)
     """
-    if not takes_batch(found):
-        return False
-    signature = inspect.signature(found)
-    try:
-        signature.bind(None, seed=0)
-    except TypeError:
-        return False
-    return "seed" in signature.parameters
+    return (
+        takes_batch(found) and accepts(found, None, seed=0) and "seed" in inspect.signature(found).parameters
+    )
 
 
 def as_verifier(offered: Any, source: str) -> Verifier:
@@ -90,6 +86,11 @@ function of (batch, *, seed)
             f"{source}: {type(offered).__name__} is no verifier: it has no method verify, and it is no "
             "function of (batch, *, seed)"
         )
+    if not accepts(verifier.verify, None, seed=0):
+        raise ContractError(
+            f"{source}: its verify takes {parameters_of(verifier.verify)}, but is called as "
+            "verify(batch, seed=0)"
+        )
     claim_of(verifier, source)
     refusals_of(verifier, source)
     most_rows_of(verifier, source)
@@ -100,18 +101,25 @@ function of (batch, *, seed)
 def claim_of(verifier: Any, source: str) -> str:
     """What the verifier claims, one of `CLAIMS`; `ContractError` if it is something else."""
     claim = getattr(verifier, "claims", TEXTBOOK)
-    if claim not in CLAIMS:
+    if not isinstance(claim, str) or claim not in CLAIMS:
         raise ContractError(f"{source}: it claims {claim!r}; a verifier claims one of {', '.join(CLAIMS)}")
     return str(claim)
 
 
 def refusals_of(verifier: Any, source: str) -> frozenset[str]:
     """Which rows the verifier refuses, of `REFUSALS`; `ContractError` if it names others."""
-    refused = frozenset(getattr(verifier, "refuses", ()))
-    if not refused <= REFUSALS:
-        unknown, known = sorted(refused - REFUSALS), ", ".join(sorted(REFUSALS))
-        raise ContractError(f"{source}: it refuses {unknown}; a verifier may refuse {known}")
-    return refused
+    found = getattr(verifier, "refuses", ())
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise ContractError(
+            f"{source}: refuses is {found!r}; it must be a set of names, such as {{'greedy'}}"
+        )
+    names = list(found)
+    unknown = [name for name in names if not isinstance(name, str) or name not in REFUSALS]
+    if unknown:
+        raise ContractError(
+            f"{source}: it refuses {unknown}; a verifier may refuse {', '.join(sorted(REFUSALS))}"
+        )
+    return frozenset(names)
 
 
 def most_rows_of(verifier: Any, source: str) -> int | None:

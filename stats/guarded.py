@@ -56,5 +56,5 @@ class Guarded:
     def _call(self, method: str, *arguments: Any, **keywords: Any) -> Any:
         try:
             return getattr(self._verifier, method)(*arguments, **keywords)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise CrashError(f"{method} raised an exception.\n{traceback.format_exc()}") from error

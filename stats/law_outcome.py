@@ -11,9 +11,9 @@ from tokenlaw.stats.ledger import Entry, Kind
 from tokenlaw.stats.measures import SUPPORT
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.power import MISS
-from tokenlaw.stats.verifier_checks import CALLS, PREFIXES, ROWS
+from tokenlaw.stats.verifier_checks import CALLS, CHI_SQUARE, PREFIXES, ROWS
 
-MOST_FINDINGS = 3
+MOST_FINDINGS, MOST_LENGTHS = 3, 6
 
 _OF_A_LAW = ("any law at TV >= {} from the exact one", "kinds of rows")
 
@@ -63,6 +63,8 @@ class LawOutcome:
     visible : for each law that was tested, the smallest total variation that would have been refuted; from
         1 on nothing would have been, and more of the like is as much too little as the square of it.
     unmeasured : laws that could have been refuted, by tests for whose power there is no figure.
+    takes : what would make evidence of it, in words; found out where the figures above don't tell.
+    lengths : laws of accepted drafts, to be drawn, and how much each speaks against the check.
     """
 
     check: Check
@@ -74,6 +76,8 @@ class LawOutcome:
     bounds: list[tuple[float, float]] = field(default_factory=list)
     visible: list[float] = field(default_factory=list)
     unmeasured: int = 0
+    takes: str = ""
+    lengths: list[tuple[float, Shown]] = field(default_factory=list)
     samples: int = 0
     seconds: float = 0.0
 
@@ -95,8 +99,9 @@ class LawOutcome:
         elif self.crashes:
             verdict, message = Verdict.UNKNOWN, self.crashes[0]
         elif unexercised:
-            verdict, message = Verdict.NOT_EXERCISED, f"never happened: {', '.join(unexercised)}"
-        elif self.visible and not self._told() and not self.unmeasured:
+            never = f"never happened: {', '.join(unexercised)}"
+            verdict, message = Verdict.NOT_EXERCISED, "; ".join(filter(None, (never, self.takes)))
+        elif self.visible and not self.told() and not self.unmeasured:
             verdict, message = Verdict.NOT_EXERCISED, self._too_few(alpha)
         else:
             verdict, message = Verdict.HOLDS, f"{self._power(alpha)}{self._certificate(alpha)}".strip()
@@ -130,16 +135,19 @@ class LawOutcome:
             ]
             if entry.kind is Kind.GATE:
                 found["log_e"] = observed
-        told = self._told()
+        told = self.told()
         if told:
             found["power"] = {"tv": max(told), "probability": 1 - MISS, "laws": len(told)}
+        if self.lengths:
+            most_telling = sorted(self.lengths, key=lambda pair: -pair[0])[:MOST_LENGTHS]
+            found["lengths"] = [shown for _, shown in most_telling]
         if self.bounds:
             found["tv_at_least"] = max(least for least, _ in self.bounds)
             found["tv_at_most"] = max(most for _, most in self.bounds)
         return found
 
     def _power(self, alpha: float) -> str:
-        told = self._told()
+        told = self.told()
         if not told:
             return ""
         rest = len(self.visible) - len(told)
@@ -154,6 +162,8 @@ class LawOutcome:
     def _too_few(self, alpha: float) -> str:
         """Why the check is no evidence, and what would be."""
         text = f"{self.samples} samples promise to refute nothing (alpha {alpha:.2g})"
+        if self.takes and self.check.id == CHI_SQUARE:
+            return f"{text}; {self.takes}."
         factor = min(self.visible) ** 2
         if math.isinf(factor):
             return f"{text}; more would be needed."
@@ -171,7 +181,7 @@ class LawOutcome:
         bound = _up(most)
         return f" All of them are within TV {bound} of the exact ones (confidence 1 - {alpha:.2g})."
 
-    def _told(self) -> list[float]:
+    def told(self) -> list[float]:
         """The total variations below one, which promise something."""
         return [tv for tv in self.visible if tv < 1]
 

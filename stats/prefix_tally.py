@@ -11,6 +11,8 @@ next law, as `tokenlaw.stats.conditional_gate` asks for.
   target-only sampling, after which the law at every position is p. Multiplied, these are the completed law.
 """
 
+import math
+
 import numpy as np
 import torch
 from jaxtyping import Float64, Int64
@@ -22,16 +24,11 @@ from tokenlaw.stats.cells import worst_cells
 from tokenlaw.stats.chain_laws import ROUNDING, KindLaws
 from tokenlaw.stats.conditional_gate import ClassCounts, ClassLaws, class_log_es, conditional_log_e
 from tokenlaw.stats.driver import Step, uniforms
+from tokenlaw.stats.prefix_cells import PrefixCells
 from tokenlaw.stats.scenario import Tables
-
-CLASSES = 64
-"""Classes of prefixes at a position; each context has an equal number of them."""
 
 MOST_GROUPS = 61
 """Tokens of larger vocabularies are counted modulo this. A prime: kernels err at powers of two."""
-
-_PRIME = 2**31 - 1
-"""Of the hash; products of two numbers below it fit in 63 bits."""
 
 MOST_CELLS = 3
 """Cells that a finding shows."""
@@ -57,44 +54,39 @@ class PrefixTally:
 
     def __init__(self, tables: Tables, laws: KindLaws, *, claims: str, seed: int) -> None:
         self._tables, self._textbook = tables, claims == TEXTBOOK
-        self._contexts = tables.scenario.contexts
-        self._hashes = max(CLASSES // self._contexts, 1)
-        self._groups = min(tables.scenario.vocabulary, MOST_GROUPS)
+        scenario, self._contexts = tables.scenario, tables.scenario.contexts
+        self._groups = min(scenario.vocabulary, MOST_GROUPS)
+        self._cells = PrefixCells(
+            scenario.drafts + 1,
+            scenario.vocabulary,
+            self._contexts,
+            self._groups,
+            ends=self._textbook,
+            seed=derived_key(seed, scenario.name, "hash"),
+            device=tables.target.device,
+        )
         target = laws.target[:, None]
         masses, doubtful = chain_masses(laws) if self._textbook else (target, np.zeros_like(target))
         by_class = self._by_class(masses)
         self.laws: ClassLaws = by_class / by_class.sum(-1, keepdims=True)
         # What only rounding may bring about isn't counted, where it has a cell of its own.
         self._left_out = (self.laws == 0) & (self._by_class(doubtful) > 0)
-        self._counts = torch.zeros(self.laws.size, dtype=torch.int64, device=tables.target.device)
-        name = tables.scenario.name
-        self._factors = [1 + derived_key(seed, name, "hash", at) % (_PRIME - 1) for at in range(2)]
-        self._key, self._rows = derived_key(seed, name, "completions"), 0
+        size = math.prod(self._cells.shape)
+        self._counts = torch.zeros(size, dtype=torch.int64, device=tables.target.device)
+        self._key, self._rows = derived_key(seed, scenario.name, "completions"), 0
 
     def _by_class(self, masses: Masses) -> ClassLaws:
         """The masses of each group of tokens, once for each class of a context."""
         positions, ways, contexts, _ = masses.shape
         grouped = np.stack([masses[..., token :: self._groups].sum(-1) for token in range(self._groups)], -1)
         by_context = grouped.transpose(0, 2, 1, 3).reshape(positions, contexts, ways * self._groups)
-        return np.repeat(by_context, self._hashes, axis=1)
+        return np.repeat(by_context, self._cells.hashes, axis=1)
 
     def add(self, step: Step) -> None:
         """Count the rows of one call."""
-        last = (step.emitted >= 0).sum(-1) - 1
-        tokens = step.emitted if self._textbook else self._completed(step)
-        positions, classes, cells = self.laws.shape
-        found, hashes = [], torch.zeros_like(last)
-        for position in range(positions):
-            token = tokens[:, position]
-            before = tokens[:, position - 1] if position else hashes
-            context = self._tables.row(torch.zeros_like(last), position, before)
-            cell = token % self._groups
-            if self._textbook and position < positions - 1:
-                cell = cell + self._groups * (last == position)
-            place = (position * classes + context * self._hashes + hashes % self._hashes) * cells + cell
-            found.append(place[token >= 0])
-            hashes = (hashes * self._factors[0] + (token + 1) * self._factors[1]) % _PRIME
-        self._counts += torch.bincount(torch.cat(found), minlength=len(self._counts))
+        ones = torch.ones_like(step.kinds)
+        for cells in self._cells.of(step.emitted if self._textbook else self._completed(step)):
+            self._counts.index_add_(0, cells, ones)
 
     def _completed(self, step: Step) -> Int64[Tensor, "batch drafts+1"]:
         """The emitted tokens, each row extended by target-only sampling."""
@@ -110,7 +102,8 @@ class PrefixTally:
 
     def counts(self) -> ClassCounts:
         """Counts in the shape of the laws."""
-        return np.where(self._left_out, 0, self._counts.cpu().numpy().reshape(self.laws.shape))
+        counts = self._counts.cpu().numpy().reshape(self._cells.shape)[..., :-1]
+        return np.where(self._left_out, 0, counts)
 
     def log_e(self) -> float:
         """Log e-value of the counts."""
@@ -145,9 +138,9 @@ class PrefixTally:
         """Where a class of prefixes stands, in words."""
         if not position:
             return "at position 0"
-        context, part = divmod(index, self._hashes)
+        context, part = divmod(index, self._cells.hashes)
         before = f"the token before is {context} modulo {self._contexts}, " if self._contexts > 1 else ""
-        return f"at position {position}, where {before}hash {part} of {self._hashes}"
+        return f"at position {position}, where {before}hash {part} of {self._cells.hashes}"
 
     def _named(self, position: int, cell: int) -> str:
         """What a cell stands for."""

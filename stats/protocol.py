@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from tokenlaw.spec.generation_contracts import NO_TOKEN, TreeBatch, VerifyBatch
+from tokenlaw.spec.tensor_checks import kind_of
 
 
 class ProtocolError(Exception):
@@ -27,14 +28,14 @@ def check_emitted(emitted: Any, batch: VerifyBatch) -> None:
 
 
 def _all_legal(emitted: Tensor, batch: VerifyBatch) -> bool:
-    """Whether there is no fault, in few passes: this is asked after every call."""
+    """Whether there is no fault, column by column, which is the fastest: this is asked after every call."""
     lowest, largest = emitted.aminmax()
-    there = emitted != NO_TOKEN
-    counts = there.sum(1)
-    positions = torch.arange(there.shape[1], device=there.device)
-    wrong = (there != (positions < counts[:, None])).any() | (counts > batch.num_draft_tokens + 1).any()
-    wrong = wrong | (counts == 0).any() | (lowest < NO_TOKEN) | (largest >= batch.shape[2])
-    return not bool(wrong)
+    before, *later = (column != NO_TOKEN for column in emitted.unbind(1))
+    wrong = ~before
+    for position, there in enumerate(later, 1):
+        wrong |= there & ~(before & (batch.num_draft_tokens >= position))
+        before = there
+    return not bool(wrong.any() | (lowest < NO_TOKEN) | (largest >= batch.shape[2]))
 
 
 def _raise_first(emitted: Tensor, batch: VerifyBatch) -> None:
@@ -103,7 +104,9 @@ def check_drafts(tokens: Any, position: int, rows: int, vocabulary: int, device:
 
 def _check_tensor(found: Any, what: str, shape: list[int], device: torch.device) -> None:
     if not isinstance(found, Tensor):
-        raise ProtocolError(f"{what} a {type(found).__name__} instead of an int64 tensor {shape}")
+        raise ProtocolError(f"{what} {kind_of(found)} instead of an int64 tensor {shape}")
+    if found.is_nested:  # it has no shape
+        raise ProtocolError(f"{what} a nested tensor instead of a dense one {shape}")
     if found.layout != torch.strided:
         raise ProtocolError(f"{what} a tensor of layout {found.layout} instead of a dense one {shape}")
     if list(found.shape) != shape or found.dtype != torch.int64 or found.device.type != device.type:

@@ -1,8 +1,11 @@
 """Counts of outcomes: every cell of the joint law, as long as there are few enough of them."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from jaxtyping import Float64, Int64
+from torch import Tensor
 
 from tokenlaw.spec.philox import derived_key
 from tokenlaw.stats.chain_laws import KindLaws
@@ -31,7 +34,9 @@ class JointTally:
         cells = self._base ** (scenario.drafts + 1)
         self._shift = (cells - 1) // scenario.vocabulary  # no token counts as 0, token 0 as 1
         self._outcomes = torch.zeros(len(scenario.kinds) * cells, dtype=torch.int64, device=device)
-        pairs = len(scenario.kinds) * scenario.drafts * scenario.vocabulary**2 + 1  # the last: none
+        self._rejections = _Rejections.of(tables)
+        # Behind the pairs of all kinds stand those of rows without a rejection.
+        pairs = (len(scenario.kinds) * scenario.drafts * scenario.vocabulary + 1) * scenario.vocabulary
         self._pairs = torch.zeros(pairs, dtype=torch.int64, device=device)
         self._drafts = torch.zeros(
             len(scenario.kinds) * scenario.vocabulary**scenario.drafts if scenario.own_drafter else 0,
@@ -44,26 +49,17 @@ class JointTally:
         cells = step.kinds
         for column in step.emitted.unbind(1):
             cells = column.add(cells, alpha=self._base)
-        self._outcomes += torch.bincount(cells + self._shift, minlength=len(self._outcomes))
+        cells = cells + self._shift
+        ones = torch.ones_like(cells)
+        self._outcomes.index_add_(0, cells, ones)
         if self._scenario.drafts:
-            self._add_pairs(step)
+            pairs = self._rejections.pairs(cells, step.batch.draft_tokens)
+            self._pairs.index_add_(0, pairs, ones)
         if self._scenario.own_drafter:
-            self._add_drafts(step)
-
-    def _add_pairs(self, step: Step) -> None:
-        last = (step.emitted >= 0).sum(-1) - 1
-        place = last.clamp(max=self._scenario.drafts - 1)[:, None]
-        cells = place[:, 0].add(step.kinds, alpha=self._scenario.drafts)
-        for tokens in (step.batch.draft_tokens, step.emitted):
-            cells = tokens.gather(1, place)[:, 0].add(cells, alpha=self._scenario.vocabulary)
-        cells = cells.where(last < step.batch.num_draft_tokens, len(self._pairs) - 1)
-        self._pairs += torch.bincount(cells, minlength=len(self._pairs))
-
-    def _add_drafts(self, step: Step) -> None:
-        cells = step.kinds
-        for position in range(self._scenario.drafts):
-            cells = cells * self._scenario.vocabulary + step.batch.draft_tokens[:, position]
-        self._drafts += torch.bincount(cells, minlength=len(self._drafts))
+            cells = step.kinds
+            for column in step.batch.draft_tokens.unbind(1):
+                cells = column.add(cells, alpha=self._scenario.vocabulary)
+            self._drafts.index_add_(0, cells, ones)
 
     def outcomes(self) -> Counts:
         """Counts ``[kinds] + [V + 1] * (K + 1)``."""
@@ -73,7 +69,8 @@ class JointTally:
     def pairs(self) -> Counts:
         """Counts ``[kinds, K, V, V]`` of rejected draft and recovered token by position."""
         size = self._scenario.vocabulary
-        return self._pairs[:-1].cpu().numpy().copy().reshape(-1, max(self._scenario.drafts, 1), size, size)
+        found = self._pairs[:-size].cpu().numpy().reshape(-1, max(self._scenario.drafts, 1), size, size)
+        return found.swapaxes(-1, -2).copy()
 
     def drafts(self) -> Counts:
         """Counts ``[kinds] + [V] * K`` of what the implementation's own drafter drew; empty without one."""
@@ -81,6 +78,47 @@ class JointTally:
             return np.zeros((len(self._scenario.kinds), 0), dtype=np.int64)
         shape = (len(self._scenario.kinds),) + (self._scenario.vocabulary,) * self._scenario.drafts
         return self._drafts.cpu().numpy().copy().reshape(shape)
+
+
+@dataclass(frozen=True)
+class _Rejections:
+    """What an outcome of a kind tells of the rejected draft; looked up, as finding it anew takes far longer.
+
+    Attributes
+    ----------
+    places : int64 ``[kinds * cells]``, its position; any, where no draft was rejected.
+    recovered : int64, the same shape: number of (kind, position, recovered token), and behind all of them
+        the one for rows without a rejection.
+    vocabulary : V.
+    """
+
+    places: Int64[Tensor, " cells"]
+    recovered: Int64[Tensor, " cells"]
+    vocabulary: int
+
+    @staticmethod
+    def of(tables: Tables) -> "_Rejections":
+        """For every cell of every kind, impossible ones too."""
+        scenario, device = tables.scenario, tables.target.device
+        drafts, size = scenario.drafts, scenario.vocabulary
+        tokens = np.indices((size + 1,) * (drafts + 1)).reshape(drafts + 1, -1) - 1
+        last = np.maximum((tokens >= 0).sum(0) - 1, 0)
+        places = np.minimum(last, max(drafts - 1, 0))
+        token = np.maximum(np.take_along_axis(tokens, last[None], 0)[0], 0)
+        kinds = np.arange(len(scenario.kinds))[:, None]
+        found = (kinds * drafts + places) * size + token
+        rejected = last < tables.lengths.cpu().numpy()[:, None]
+        recovered = np.where(rejected, found, len(kinds) * drafts * size)
+        parts = (np.broadcast_to(places, recovered.shape), recovered)
+        return _Rejections(*(torch.tensor(part.ravel(), device=device) for part in parts), size)
+
+    def pairs(
+        self, cells: Int64[Tensor, " batch"], draft_tokens: Int64[Tensor, "batch drafts"]
+    ) -> Int64[Tensor, " batch"]:
+        """Number of (kind, position, recovered token, rejected draft) of each row."""
+        places = self.places.index_select(0, cells)
+        rejected = draft_tokens.gather(1, places[:, None])[:, 0]
+        return rejected.add_(self.recovered.index_select(0, cells), alpha=self.vocabulary)
 
 
 def of_kind(counts: Counts, kind: int, length: int) -> Counts:

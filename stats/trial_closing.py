@@ -11,9 +11,9 @@ from tokenlaw.stats.chi_square import SAFETY_FACTOR, chi_square
 from tokenlaw.stats.conditional_gate import PARTS
 from tokenlaw.stats.distances import tv_bounds
 from tokenlaw.stats.e_values import average_log_e, log10_of
-from tokenlaw.stats.findings import doubtful_finding, gate_finding, support_finding
+from tokenlaw.stats.findings import doubtful_finding, gate_finding, support_finding, worst_kind
 from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook, wide_checks
-from tokenlaw.stats.measures import SUPPORT
+from tokenlaw.stats.measures import LENGTH, SUPPORT
 from tokenlaw.stats.neighbours import DISTANCES, TESTS, Comparison
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.power import MISS, visible_copies, visible_mass, visible_tv
@@ -131,6 +131,8 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
     outcome, name = book.outcomes[check], trial.scenario.name
     share = book.share(check, name)
     outcome.samples += trial.samples
+    if check == LENGTH and _counted(trial, check):
+        outcome.lengths.append((outcome.log_es[name], shown_gate(trial, check)))
     asked = [result for result in trial.kinds if check in result.log_es]
     cells = max(result.measures.measures[check].cells for result in asked)
     # A kind is one of many in the average over kinds, half of the scenario's e-value.
@@ -149,6 +151,13 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
     if weight >= book.missing(check) - book.needed(check) / 2:
         told = gate_finding(trial, check, book.needed(check), alone)
         book.found(check, weight, told, place, shown_gate(trial, check))
+
+
+def _counted(trial: Trial, check: str) -> bool:
+    """Whether there is anything to be drawn of the kind that speaks most against a law."""
+    _, _, worst = worst_kind(trial, check)
+    assert worst.seen is not None
+    return bool(worst.measures.counts(check, worst.seen).any())
 
 
 def _extreme_log_e(law: np.ndarray, samples: float, tolerance: float) -> float:

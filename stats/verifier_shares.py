@@ -14,7 +14,7 @@ TREE_SHARE = 0.08
 SEARCH_SHARE = 0.03
 """Part of the budget for the search; what it finds is made smaller with what others left of the budget."""
 
-SMALL_ROWS = 6_144
+SMALL_ROWS, SMALL_OF_BUDGET = 6_144, 8
 """Rows of the small checks, or an eighth of a small budget; two thirds are for the comparison of calls."""
 
 SMALL_PART = "small checks"
@@ -45,7 +45,7 @@ def shared_rows(book: LawBook, scenarios: list[Scenario], budget: int) -> dict[s
     asked.
     """
     asked = any(map(book.asks, SMALL_CHECKS))
-    small = float(min(SMALL_ROWS, budget // 8)) if asked else 0.0
+    small = float(min(SMALL_ROWS, budget // SMALL_OF_BUDGET)) if asked else 0.0
     shares = {
         scenario.name: scenario.share for scenario in scenarios if any(map(book.asks, _checks_of(scenario)))
     }

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
+from torch import Tensor
 
 from tokenlaw.spec.generation_contracts import TEXTBOOK
 from tokenlaw.stats.chain_laws import ROUNDING, KindLaws
-from tokenlaw.stats.driver import Driver
+from tokenlaw.stats.driver import Driver, Step
 from tokenlaw.stats.e_values import average_log_e, log10_of
 from tokenlaw.stats.measures import PoissonMeasure
 from tokenlaw.stats.prefix_tally import PrefixTally
@@ -59,15 +60,19 @@ class WideTrial:
         if most is not None and samples > most:
             return
         self.expected = mean
-        size = self.scenario.vocabulary
         for step in self._driver.steps(0, samples, rows):
-            accepted = (step.emitted >= 0).sum(-1) - 1
-            last = step.emitted.gather(1, accepted[:, None])[:, 0]
-            self._first += torch.bincount(step.emitted[:, 0], minlength=size)
-            self._last += torch.bincount(accepted * size + last, minlength=len(self._last))
-            self.prefixes.add(step)
-            self.samples += len(step.kinds)
+            self.add(step)
             alive()
+
+    def add(self, step: Step) -> None:
+        """Count the rows of one call."""
+        first, accepted = step.emitted[:, 0], accepted_drafts(step.emitted)
+        last = step.emitted.gather(1, accepted[:, None])[:, 0]
+        ones = torch.ones_like(first)
+        self._first.index_add_(0, first, ones)
+        self._last.index_add_(0, last.add_(accepted, alpha=self.scenario.vocabulary), ones)
+        self.prefixes.add(step)
+        self.samples += len(step.kinds)
 
     def events(self) -> dict[str, int]:
         """How often what the laws are about has happened."""
@@ -116,6 +121,18 @@ class WideTrial:
                 f"{worst.observed} times, expected {worst.expected:.1f} (p = {worst.p_value:.1e})"
             )
         return text
+
+
+def accepted_drafts(emitted: Int64[Tensor, "batch drafts+1"]) -> Int64[Tensor, " batch"]:
+    """How many drafts each row accepted; summed column by column, half the time of a sum in each row.
+
+    >>> accepted_drafts(torch.tensor([[4, -1, -1], [4, 5, 6]]))
+    tensor([0, 2])
+    """
+    accepted = torch.zeros(len(emitted), dtype=torch.int16, device=emitted.device)
+    for column in emitted[:, 1:].unbind(1):
+        accepted += column >= 0
+    return accepted.long()
 
 
 def _tails_log_e(counts: Counts, law: Float64[np.ndarray, " cells"], expected: float) -> float:

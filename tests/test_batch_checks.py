@@ -112,8 +112,12 @@ WRONG_SHAPES = [
 WRONG_TYPES = [
     ("draft_tokens", torch.int32, "draft_tokens must be int64, but is int32"),
     ("num_draft_tokens", torch.float32, "num_draft_tokens must be int64, but is float32"),
-    ("target_logits", torch.int64, "target_logits must be floating point, but is int64"),
-    ("draft_logits", torch.int64, "draft_logits must be floating point, but is int64"),
+    (
+        "target_logits",
+        torch.int64,
+        "target_logits must be float64, float32, bfloat16 or float16, but is int64",
+    ),
+    ("draft_logits", torch.int64, "draft_logits must be float64, float32, bfloat16 or float16, but is int64"),
     ("temperature", torch.float32, "params.temperature must be float64, but is float32"),
     ("top_k", torch.int32, "params.top_k must be int64, but is int32"),
     ("top_p", torch.float32, "params.top_p must be float64, but is float32"),
@@ -209,3 +213,11 @@ def test_rows_that_share_memory_are_told_apart() -> None:
     check_batch(shared_batch(1))
     _, message = refusal(shared_batch(2))
     assert message.startswith("target_logits, row 999999, position 2, token 1: nan is no logit")
+
+
+def test_a_copy_of_a_batch_that_was_looked_at_is_looked_at_again() -> None:
+    batch = good_batch()
+    check_batch(batch)
+    check_batch(batch)
+    changed = replace(batch, num_draft_tokens=batch.num_draft_tokens + 9)
+    assert refusal(changed) == (ValueError, "row 0 has num_draft_tokens 11, outside 0 .. 2")

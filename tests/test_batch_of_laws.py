@@ -56,7 +56,7 @@ def test_a_batch_of_what_is_no_law_is_refused() -> None:
     negative[0, 1] = torch.tensor([1.5, -0.5])
     with pytest.raises(ValueError, match=r"^target law, row 0, position 1, token 1: -0.5 is no probability"):
         tokenlaw.batch_of_laws(torch.tensor([[0]]), negative)
-    with pytest.raises(ValueError, match="draft_logits must have the shape"):
+    with pytest.raises(ValueError, match="draft must have the shape"):
         tokenlaw.batch_of_laws(torch.tensor([[0]]), laws, laws)
     with pytest.raises(ValueError, match=r"row 0 has num_draft_tokens 2, outside 0 \.\. 1"):
         tokenlaw.batch_of_laws(torch.tensor([[0]]), laws, num_draft_tokens=torch.tensor([2]))

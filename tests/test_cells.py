@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from support.known_laws import zipf
 from tokenlaw.stats.binomial import lower_tail, smaller_tail, upper_confidence, upper_tail
 from tokenlaw.stats.cells import worst_cells
-
-
-def zipf(cells: int) -> np.ndarray:
-    law = 1 / np.arange(1, cells + 1)
-    return law / law.sum()
 
 
 @pytest.mark.parametrize("trials", [0, 1, 7, 300])

@@ -21,11 +21,7 @@ TARGETS = Path(__file__).parent / "targets"
 @pytest.fixture(autouse=True)
 def _fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Fake suites, fake targets, and an empty working directory."""
-    for name in ("audit", "replay"):
-        with_fakes = functools.partial(getattr(runner, name), registry="fake_suites:suites")
-        monkeypatch.setattr(runner, name, with_fakes)
-    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
-    monkeypatch.chdir(tmp_path)
+    put_in_place(monkeypatch, tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", None)
 
 
@@ -80,7 +76,10 @@ def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixtu
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "say what to do: audit, prove, replay, report, diagram, plan, faults or list (tokenlaw --help)"),
+        (
+            [],
+            "say what to do: audit, prove, replay, report, compare, diagram, plan, faults or list (tokenlaw",
+        ),
         (["audti"], "No such command 'audti'"),
         (["audit"], "Missing argument"),
         (["audit", "reference", "--bogus"], "No such option: --bogus"),

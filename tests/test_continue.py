@@ -1,6 +1,5 @@
 """Runs of laws that go on from an earlier report: evidence is multiplied, and never counted twice."""
 
-import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -8,27 +7,19 @@ from typing import Any
 import pytest
 
 import tokenlaw
+from support.fakes import LAWS, put_in_place
 from support.law_runs import audited
-from tokenlaw import in_process, runner
 from tokenlaw.cli import main
 from tokenlaw.impl.faults import VERIFIER_FAULTS
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.measures import COMPLETED
-
-TARGETS = Path(__file__).parent / "targets"
-LAWS = "fake_suites:laws"
-
 
 ROW = {"id": "law/fake", "contract": "verifier", "statistics": {"log_e": 1.0}}
 
 
 @pytest.fixture(autouse=True)
 def _fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.syspath_prepend(str(TARGETS))
-    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
-    monkeypatch.setattr(in_process, "load_suites", functools.partial(in_process.load_suites, LAWS))
-    monkeypatch.setattr(runner, "audit", functools.partial(runner.audit, registry=LAWS))
-    monkeypatch.chdir(tmp_path)
+    put_in_place(monkeypatch, tmp_path, LAWS)
 
 
 def verify(batch: Any, *, seed: int) -> Any:

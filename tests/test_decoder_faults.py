@@ -1,11 +1,11 @@
 """Planted faults of decoders change the law, innocents don't; all of it proved, on the smallest requests."""
 
 from collections.abc import Callable
-from itertools import product
 from typing import Any
 
 import pytest
 
+from support.known_laws import independent
 from tokenlaw.checks import load_suites
 from tokenlaw.impl.faults import DECODER_FAULTS, DECODER_INNOCENTS, Fault, Innocent
 from tokenlaw.impl.faults.targets import DECODING, SUSPECTS
@@ -32,17 +32,11 @@ def asked(**parts: Any) -> DecodeRequest:
     )
 
 
-def both(one: dict[Tokens, float], other: dict[Tokens, float]) -> dict[tuple[Tokens, ...], float]:
-    """The law of two independent samples."""
-    return {(a, b): one[a] * other[b] for a, b in product(one, other)}
-
-
 def law_is_off_by(make: Callable[[Any], Any], request: DecodeRequest) -> float:
     """Total variation between what a decoder gives and target-only decoding, of one or two samples."""
     found = exact_law(lambda: tuple(map(tuple, make(CONFIG).decode(request, seed=1))))
     law = sample_law(TARGET, request)
-    right = both(law, law) if request.samples == 2 else {(tokens,): share for tokens, share in law.items()}
-    return float(total_variation(found, right)[1])
+    return float(total_variation(found, independent(*[law] * request.samples))[1])
 
 
 PLAIN = asked()
@@ -94,7 +88,7 @@ def test_whether_a_fork_is_independent(name: str, exact: bool) -> None:
         return (*decoder.generated(parent), *decoder.generated(child))
 
     law = sample_law(TARGET, request)
-    off = float(total_variation(exact_law(program), both(law, law))[1])
+    off = float(total_variation(exact_law(program), independent(law, law))[1])
     assert (off < ROUNDING) if exact else (off > VISIBLE)
 
 

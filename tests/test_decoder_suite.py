@@ -84,19 +84,8 @@ def test_a_crash_is_unknown_with_its_session(monkeypatch):
     assert "fork" in [one["op"] for one in first.counterexample["operations"]]
 
 
-def greedy_function(config):
-    def decode(request, *, seed):
-        tokens = ()
-        while not is_finished(request, tokens):
-            law = law_of_next(config.target, request, tokens)
-            tokens += (max(range(len(law)), key=law.__getitem__),)
-        return [tokens] * request.samples
-
-    return decode
-
-
 def test_a_plain_function_is_asked_for_what_it_can_do():
-    rows = evidence(greedy_function, capabilities=(), profile=SHORT)
+    rows = evidence(fake_decoders.make, capabilities=(), profile=SHORT)
     assert with_verdict(rows, Verdict.HOLDS) == {
         "decoder/greedy",
         "decoder/speculation",

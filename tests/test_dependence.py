@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from support.known_laws import zipf
 from tokenlaw.stats.dependence import (
     equal_mass_buckets,
     equal_neighbours,
@@ -14,11 +15,6 @@ from tokenlaw.stats.dependence import (
     match_probability,
 )
 from tokenlaw.stats.poisson_binomial import upper_tail_of_sum
-
-
-def zipf(cells: int) -> np.ndarray:
-    law = 1 / np.arange(1, cells + 1)
-    return law / law.sum()
 
 
 def convolved(trials: list[int], probabilities: list[float]) -> np.ndarray:

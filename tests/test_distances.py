@@ -4,12 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from support.known_laws import zipf
 from tokenlaw.stats.distances import plug_in_tv, tv_bounds
-
-
-def zipf(cells: int) -> np.ndarray:
-    law = 1 / np.arange(1, cells + 1)
-    return law / law.sum()
 
 
 def test_plug_in_distance() -> None:

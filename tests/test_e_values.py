@@ -12,16 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 from scipy import stats
 
+from support.known_laws import zipf
 from tokenlaw.stats.e_values import average_log_e, dirichlet_log_e, product_log_e
 from tokenlaw.stats.gates import DirichletGate, GammaPoissonGate
 
 INFINITY, NAN = math.inf, math.nan
 SKEWED = np.array([0.7, 0.2, 0.1])
-
-
-def zipf(cells: int) -> np.ndarray:
-    weights = 1 / np.arange(1, cells + 1)
-    return weights / weights.sum()
 
 
 def dense_fault(law: np.ndarray, tv: float, generator: np.random.Generator) -> np.ndarray:

@@ -50,15 +50,6 @@ def random_request(generator: random.Random, temperature: float) -> DecodeReques
     )
 
 
-def greedy(config: DecoderConfig, request: DecodeRequest) -> Tokens:
-    """Target-only decoding of a request whose laws are all certain."""
-    tokens: Tokens = ()
-    while not is_finished(request, tokens):
-        law = law_of_next(config.target, request, tokens)
-        tokens = (*tokens, law.index(max(law)))
-    return tokens
-
-
 def served(
     decoder: Any, generator: random.Random, steps: int, temperature: float
 ) -> dict[int, DecodeRequest]:

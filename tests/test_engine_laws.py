@@ -1,10 +1,10 @@
 """Laws of the reference decoder, proved: every path of its random numbers is run, and nothing is sampled."""
 
-from itertools import product
 from typing import Any
 
 import pytest
 
+from support.known_laws import independent
 from tokenlaw.impl.engine import ReferenceDecoder
 from tokenlaw.spec.decoder_contract import DecoderConfig
 from tokenlaw.spec.laws import Tokens
@@ -25,17 +25,6 @@ def models(seed: int) -> tuple[LanguageModel[float], LanguageModel[float]]:
 def configuration(seed: int, **shape: int) -> DecoderConfig:
     """A decoder over three tokens."""
     return DecoderConfig(*models(seed), 3, **shape)
-
-
-def product_law(*laws: dict[Tokens, float]) -> dict[tuple[Tokens, ...], float]:
-    """The law of independent outcomes."""
-    found: dict[tuple[Tokens, ...], float] = {}
-    for outcomes in product(*(law.items() for law in laws)):
-        weight = 1.0
-        for _, share in outcomes:
-            weight *= share
-        found[tuple(tokens for tokens, _ in outcomes)] = weight
-    return found
 
 
 def request(**asked: Any) -> DecodeRequest:
@@ -73,7 +62,7 @@ REQUESTS = {
 def test_every_request_has_the_law_of_target_only_decoding(seed: int, asked: DecodeRequest) -> None:
     config = configuration(seed)
     law = exact_law(lambda: tuple(ReferenceDecoder(config).decode(asked, seed=1)))
-    expected = product_law(*[sample_law(config.target, asked)] * asked.samples)
+    expected = independent(*[sample_law(config.target, asked)] * asked.samples)
     assert law.complete
     assert total_variation(law, expected)[1] < ROUNDING
 
@@ -92,7 +81,7 @@ def test_a_request_that_joins_and_one_that_is_preempted_are_independent() -> Non
         return left, right
 
     law = exact_law(program)
-    expected = product_law(*(sample_law(config.target, one) for one in (first, second)))
+    expected = independent(*(sample_law(config.target, one) for one in (first, second)))
     assert total_variation(law, expected)[1] < ROUNDING
 
 
@@ -118,7 +107,7 @@ def test_a_fork_and_its_parent_are_independent_from_the_fork_on() -> None:
     for before, share in starts.probabilities.items():
         assert isinstance(before, tuple)
         rest = sample_law(config.target, asked, before)
-        for both, weight in product_law(rest, rest).items():
+        for both, weight in independent(rest, rest).items():
             expected[(before, *both)] = float(share) * weight
     parents = law.map(lambda outcome: outcome[1])
     assert total_variation(parents, sample_law(config.target, asked))[1] < ROUNDING

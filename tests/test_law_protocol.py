@@ -76,7 +76,7 @@ def test_one_wrong_number_is_found_and_its_row_is_named(
 
 
 BAD: list[tuple[Any, str]] = [
-    (None, "verify returned a NoneType instead of an int64 tensor [2, 3]"),
+    (None, "verify returned None instead of an int64 tensor [2, 3]"),
     ([[0, -1, -1]] * 2, "verify returned a list instead of an int64 tensor [2, 3]"),
     (
         torch.zeros(2, 2, dtype=torch.int64),
@@ -94,6 +94,12 @@ BAD: list[tuple[Any, str]] = [
         torch.zeros(2, 3, dtype=torch.int64).to_sparse(),
         "verify returned a tensor of layout torch.sparse_coo instead of a dense one [2, 3]",
     ),
+    (
+        torch.nested.nested_tensor([torch.zeros(2, 3, dtype=torch.int64)], layout=torch.jagged),
+        "verify returned a nested tensor instead of a dense one [2, 3]",
+    ),
+    ((token for token in [0]), "verify returned a generator instead of an int64 tensor [2, 3]"),
+    (torch.zeros(2, 3).numpy(), "verify returned a ndarray instead of an int64 tensor [2, 3]"),
     (torch.zeros(2, 3), "verify returned torch.float32 [2, 3] on cpu instead of torch.int64 [2, 3]"),
     (
         torch.zeros(2, 3, dtype=torch.int64, device="meta"),
@@ -124,7 +130,7 @@ def test_the_message_tells_the_whole_row() -> None:
 
 
 TREE_BAD: list[tuple[Any, str]] = [
-    (7, "verify_tree returned a int instead of an int64 tensor [2, 3]"),
+    (7, "verify_tree returned an int instead of an int64 tensor [2, 3]"),
     (torch.zeros(2, 4, dtype=torch.int64), "verify_tree returned torch.int64 [2, 4]"),
     (as_tokens([[0, 1, 2], [0, -1, 2]]), "row 1 of 2, position 2: verify_tree emitted [0, -1, 2]"),
     (as_tokens([[-1, -1, -1], [0, -1, -1]]), "row 0 of 2, position 0: verify_tree emitted [-1, -1, -1]"),

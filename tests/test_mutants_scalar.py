@@ -9,6 +9,12 @@ import pytest
 
 from tokenlaw.spec.block_verification import block_verification, prefix_acceptance
 from tokenlaw.spec.cache import ContiguousCache, contiguous_waste
+from tokenlaw.spec.draft_trees import (
+    drawn_trees,
+    most_probable,
+    with_replacement,
+    without_replacement,
+)
 from tokenlaw.spec.laws import check_law, normalised
 from tokenlaw.spec.models import contexts, random_law
 from tokenlaw.spec.prefix import Prompt
@@ -17,7 +23,14 @@ from tokenlaw.spec.requests import DecodeRequest
 from tokenlaw.spec.sampling import ProcessedModel, SamplingParameters, draw, target_only_law
 from tokenlaw.spec.speculation import StepOutcome, chain_verification, deterministic_verification
 from tokenlaw.spec.steps import expected_tokens
-from tokenlaw.spec.tree_verification import LevelLaw, try_candidates
+from tokenlaw.spec.tree_verification import (
+    LevelLaw,
+    TreeOutcome,
+    deterministic_tree_verification,
+    try_candidates,
+    verification_with_replacement,
+    verification_without_replacement,
+)
 
 HALF, INFINITY = (0.5, 0.5), math.inf
 ONE, ZERO = Fraction(1), Fraction(0)
@@ -68,6 +81,25 @@ def test_a_vocabulary_may_have_one_token() -> None:
     assert target_only_law(lambda _: certain, (), 2) == {(0, 0): 1}
     for rule in (chain_verification, deterministic_verification, block_verification):
         assert rule((0,), target=[certain] * 2, draft=[certain]) == {StepOutcome(1, (0, 0)): 1}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [verification_with_replacement, verification_without_replacement, deterministic_tree_verification],
+)
+def test_a_tree_may_be_drawn_over_one_token(rule: Callable[..., object]) -> None:
+    certain, chain = (ONE,), (-1, 0)
+    for siblings in (with_replacement, without_replacement, most_probable):
+        drawn = drawn_trees(chain, draft=lambda _: certain, prompt=(), siblings=siblings)
+        assert drawn == {(0, 0): 1}
+    law = rule((0, 0), chain, target=[certain] * 3, draft=[certain] * 3)
+    assert law == {TreeOutcome((0, 1), (0, 0, 0)): 1}
+
+
+def test_every_candidate_needs_a_law_of_its_own() -> None:
+    for laws in ([HALF], [HALF] * 3):
+        with pytest.raises(ValueError, match=r"is (shorter|longer)"):
+            try_candidates((0, 1), target=HALF, laws=laws)
 
 
 def test_a_candidate_that_cannot_be_accepted_needs_no_probability_of_its_own() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tokenlaw.spec.attention import attend, merge
+from tokenlaw.spec.attention import attend, attention_scores, merge
 from tokenlaw.spec.batch_checks import batch_of_laws, check_batch
 from tokenlaw.spec.generation_contracts import VerifyBatch, as_logits
 from tokenlaw.spec.philox import derived_key, uniforms
@@ -71,3 +71,19 @@ def test_the_smallest_window_and_a_small_softcap_are_taken() -> None:
     output, lse = attend(one, one, values, 1.0, window=1, softcap=0.5)
     assert output.flatten().tolist() == [1.0, 3.0]
     assert lse.flatten().tolist() == pytest.approx([0.5 * math.tanh(2.0)] * 2, rel=1e-15)
+
+
+def test_alibi_counts_from_the_position_of_each_query() -> None:
+    """Two queries, three heads, four keys: none of the numbers can stand for another."""
+    query, keys = torch.zeros(2, 3, 1, dtype=torch.float64), torch.zeros(4, 1, 1, dtype=torch.float64)
+    slopes = torch.tensor([1.0, 0.5, 0.0], dtype=torch.float64)
+    scores = attention_scores(query, keys, 1.0, alibi_slopes=slopes)
+    assert scores[:, 0].tolist() == [[-2.0, -1.0, 0.0, -math.inf], [-3.0, -2.0, -1.0, 0.0]]
+    assert torch.equal(scores[:, 1], 0.5 * scores[:, 0])
+    assert scores[1, 2].tolist() == [0.0] * 4
+
+
+def test_head_sizes_that_differ_are_both_named() -> None:
+    query, keys = (torch.zeros(1, 2, size, dtype=torch.float64) for size in (3, 4))
+    with pytest.raises(ValueError, match="query has head size 3, keys have 4; they must agree"):
+        attend(query, keys, keys, 1.0)

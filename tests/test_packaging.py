@@ -1,6 +1,7 @@
 """The package that is installed: names, version, what an import costs."""
 
 import importlib.metadata
+import os
 import shutil
 import subprocess
 import sys
@@ -39,6 +40,24 @@ def test_nothing_is_imported_that_is_not_needed(modules: str, unneeded: set[str]
     program = f"import {modules}, sys; print(*({unneeded} & sys.modules.keys()))"
     run = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "import pytest; pytest.main(['--collect-only', '-p', 'tokenlaw.pytest_plugin'])",
+        "from tokenlaw.cli import main; main(['--help'])",
+    ],
+)
+def test_a_command_starts_without_what_it_does_not_need(start: str, tmp_path: Path) -> None:
+    (tmp_path / "test_nothing.py").write_text("def test_nothing():\n    pass\n")
+    # Plugins of other packages import what they like.
+    environment = os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": ""}
+    command = [sys.executable, "-P", "-c", f"{start}; import sys; print('imported', *sys.modules)"]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    (line,) = [line for line in run.stdout.splitlines() if line.startswith("imported ")]
+    assert {"tokenlaw", "tokenlaw.errors"} <= set(line.split())
+    assert not HEAVY & set(line.split())
 
 
 @pytest.fixture

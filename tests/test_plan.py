@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tokenlaw.cli import main
-from tokenlaw.stats.planner import plan, power_sentence
+from tokenlaw.stats.planner import plan
 
 
 def test_a_plan_for_people_and_for_programs(
@@ -18,14 +18,16 @@ def test_a_plan_for_people_and_for_programs(
     expected = plan(0.001, 64)
     assert data["schema"] == "tokenlaw.plan/1"
     assert (data["cells"], data["alpha"], data["beta"]) == (64, 1e-9, 1e-3)
-    assert (data["chi_square_samples"], data["gate_samples"]) == (expected.samples, expected.budget)
-    assert data["chi_square_seconds"] == pytest.approx(expected.samples / data["rows_per_second"])
-    assert data["sentence"] == power_sentence(expected.samples, 64)
+    assert (data["chi_square_samples"], data["gate_samples"]) == (expected.chi_square, expected.gate)
+    assert data["chi_square_seconds"] == pytest.approx(expected.chi_square / data["rows_per_second"])
+    assert data["sentence"] == expected.sentence
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == (
         "TV >= 0.001 over 64 outcomes (2 of 8 tokens), seen with probability 0.999, alpha 1e-09"
     )
-    assert lines[1].startswith(f"chi-square: {expected.samples:,} samples, ")
+    assert lines[1].startswith(f"chi-square: {expected.chi_square:,} samples, ")
+    assert (data["test"], data["samples"]) == ("chi-square", expected.samples)
+    assert lines[3] == f"fewest:     {expected.samples:,} samples, the chi-square"
     assert lines[-1] == f"report:     {data['sentence']}"
 
 
@@ -34,6 +36,14 @@ def test_a_plan_on_stdout_is_alone_there(capfd: pytest.CaptureFixture[str]) -> N
     output = capfd.readouterr()
     assert json.loads(output.out)["tv"] == 0.01
     assert output.err.startswith("TV >= 0.01 over 8 outcomes")
+
+
+def test_a_wide_vocabulary_and_a_coarse_deviation_take_the_gate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "--tv", "0.5", "--vocab", "100000"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].startswith("chi-square: 2,000,000 samples, ")
+    assert lines[3].endswith(" samples, the gate")
+    assert int(lines[3].split()[1].replace(",", "")) < 6_000
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,7 @@
-"""The planned samples see a planted deviation as often as promised, and half of them don't."""
+"""The planned samples of Pearson's test see a planted deviation as often as promised, and half of them don't.
+
+The gate's: `test_gate_power`.
+"""
 
 import numpy as np
 import pytest
@@ -6,6 +9,7 @@ from scipy import stats
 
 from tokenlaw.stats.chi_square import honest_p_value, likelihood_ratio, pearson
 from tokenlaw.stats.planner import Plan, noncentrality, plan, power_sentence, smallest_tv
+from tokenlaw.stats.pooling import pool_cells
 
 TABLE = {  # statistics study, section 3: N TV^2 at alpha 1e-6, 1e-9, 1e-12, each for beta 0.1 and 0.001
     2: (9.5, 15.9, 13.7, 21.2, 17.7, 26.1),
@@ -24,7 +28,7 @@ def test_table_of_the_study(cells: int) -> None:
     figures = [noncentrality(cells - 1, alpha, beta) / 4 for alpha, beta in LEVELS]
     assert figures == pytest.approx(TABLE[cells], rel=0.005)
     # The product's p-value carries a safety factor, which costs a few percent.
-    planned = [plan(1e-3, cells, alpha=alpha, beta=beta).samples * 1e-6 for alpha, beta in LEVELS]
+    planned = [plan(1e-3, cells, alpha=alpha, beta=beta).chi_square * 1e-6 for alpha, beta in LEVELS]
     assert planned == pytest.approx(figures, rel=0.05)
     assert all(more > plain for more, plain in zip(planned, figures, strict=True))
 
@@ -39,20 +43,78 @@ def test_noncentrality_gives_the_power() -> None:
 @pytest.mark.parametrize("cells", [2, 64, 10**5])
 @pytest.mark.parametrize("tv", [1e-4, 0.01, 0.03])
 def test_smallest_tv_inverts_the_plan(tv: float, cells: int) -> None:
-    samples = plan(tv, cells).samples
+    samples = plan(tv, cells).chi_square
     if samples > 20 * cells:
         assert smallest_tv(samples, cells) == pytest.approx(tv, rel=1e-3)
     assert smallest_tv(samples, cells) <= tv
 
 
-def test_the_gate_has_a_larger_budget() -> None:
-    planned = plan(0.01, 64)
-    assert isinstance(planned, Plan)
-    assert planned.budget == pytest.approx(1.3 * planned.samples, abs=1)
+def test_a_plan_names_the_test_that_needs_the_fewest_samples() -> None:
+    fine, coarse = plan(0.01, 64), plan(0.5, 100_000)
+    assert isinstance(fine, Plan)
+    assert (fine.test, fine.samples) == ("chi-square", fine.chi_square)
+    assert (coarse.test, coarse.samples) == ("gate", coarse.gate)
+    assert fine.chi_square < fine.gate < 1.5 * fine.chi_square
+    assert coarse.gate < coarse.chi_square / 300
 
 
-def test_pooled_cells_need_their_samples() -> None:
-    assert plan(1.0, 256).samples == 20 * 256
+def test_the_sentence_of_a_plan_says_which_laws_it_is_about() -> None:
+    assert plan(0.01, 8).sentence == (
+        "With 266626 samples any law at TV >= 0.01 from the exact one would have been refuted with "
+        "probability >= 0.999 (alpha 1e-09), if each outcome of the exact law has probability >= 7.51e-05."
+    )
+    coarse = plan(0.5, 100_000)
+    assert coarse.sentence == (
+        f"With {coarse.gate} samples on average any law at TV >= 0.5 from the exact one would have been "
+        "refuted by the gate with probability >= 0.999 (alpha 1e-09)."
+    )
+
+
+def test_every_cell_needs_its_samples() -> None:
+    """With one sample less, everything may be wrong inside pairs of cells and nothing is seen."""
+    samples = plan(0.9, 256).chi_square
+    assert samples == 20 * 256
+    law = np.full(256, 1 / 256)
+    wrong = np.where(np.arange(256) % 2 == 0, 2 / 256, 0.0)
+    full, short = pool_cells(law, samples), pool_cells(law, samples - 1)
+    distances = [np.abs(np.bincount(one.labels, law - wrong)).sum() / 2 for one in (full, short)]
+    assert distances == [0.5, 0.0]
+
+
+@pytest.mark.parametrize("beta", [0.1, 0.001])
+@pytest.mark.parametrize("tv", [0.2, 0.3, 0.4, 0.5])
+def test_coarse_plans_for_two_cells_are_what_is_needed(tv: float, beta: float) -> None:
+    """Exact power under all laws (a, 1 - a) that the plan is about: as promised, and not with half of it."""
+    samples = plan(tv, 2, beta=beta).chi_square
+    masses = np.linspace(0.1, 1 - tv, 30)
+    masses = masses[np.minimum(masses, 1 - masses) >= 20 / samples]
+    assert min(power_of_two(mass, tv, samples) for mass in masses) > 1 - 1.25 * beta
+    assert min(power_of_two(mass, tv, samples // 2) for mass in masses) < 0.8
+
+
+def power_of_two(mass: float, tv: float, samples: int) -> float:
+    """Probability that (mass + tv, rest) is refuted at 1e-9 where (mass, rest) is exact; not if pooled."""
+    if samples * min(mass, 1 - mass) < 20:
+        return 0.0
+    first = np.arange(samples + 1.0)
+    counts, expected = np.stack([first, samples - first], 1), samples * np.array([mass, 1 - mass])
+    p_values = honest_p_value(pearson(counts, expected), likelihood_ratio(counts, expected), expected)
+    return float(stats.binom.pmf(first, samples, min(mass + tv, 1.0))[p_values <= 1e-9].sum())
+
+
+@pytest.mark.parametrize("tv", [0.5, 0.6, 0.8, 0.95])
+def test_smallest_tv_inverts_coarse_plans(tv: float) -> None:
+    samples = noncentrality(1, 5e-10, 1e-3) / least_effect(tv)
+    if samples >= 40:
+        assert smallest_tv(samples, 2) == pytest.approx(tv, rel=1e-3)
+    assert smallest_tv(40, 2, alpha=1e-300) == np.inf
+
+
+def least_effect(tv: float) -> float:
+    """Smaller of chi-square and twice the divergence, over laws of two groups; by search."""
+    masses = np.linspace(1e-3, 1, 500)[:-1] * (1 - tv)
+    wrong, exact = np.stack([masses + tv, 1 - masses - tv]), np.stack([masses, 1 - masses])
+    return float(np.minimum(tv**2 / (masses * (1 - masses)), 2 * stats.entropy(wrong, exact)).min())
 
 
 def dense_deviation(law: np.ndarray, tv: float) -> np.ndarray:
@@ -88,7 +150,7 @@ def test_a_planted_deviation_is_seen_as_promised(tv: float, cells: int, beta: fl
     law = np.full(cells, 1 / cells)
     wrong = dense_deviation(law, tv)
     assert np.abs(wrong - law).sum() / 2 == pytest.approx(tv)
-    samples = plan(tv, cells, beta=beta).samples
+    samples = plan(tv, cells, beta=beta).chi_square
     misses = 2000 - refuted(law, wrong, samples, 2000, seed=15)
     assert misses <= stats.binom.isf(1e-6, 2000, beta)
     assert refuted(law, wrong, samples // 2, 500, seed=16) < 375
@@ -107,7 +169,7 @@ def test_other_shapes_are_seen_at_least_as_often(cells: int, shape: str) -> None
         wrong = law * (1 - move / (1 - law[cell]))
         wrong[cell] = law[cell] + move
     assert np.abs(wrong - law).sum() / 2 == pytest.approx(0.03)
-    samples = plan(0.03, cells, beta=0.01).samples
+    samples = plan(0.03, cells, beta=0.01).chi_square
     misses = 2000 - refuted(law, wrong, samples, 2000, seed=17)
     assert misses <= stats.binom.isf(1e-6, 2000, 0.01)
 

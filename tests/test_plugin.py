@@ -1,68 +1,21 @@
 """The pytest plugin, on fake suites and targets."""
 
-import functools
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tokenlaw import checks, runner
-from tokenlaw.conversation import ignore
-from tokenlaw.protocol import Request
-from tokenlaw.report import Report, Target
-from tokenlaw.session import Session
+from support.plugin_projects import CONFTEST, CONFTEST_HERE, FEW_PLUGINS, prepare
+from tokenlaw import runner
+from tokenlaw.report import Report
 from tokenlaw.spec.suites import Settings
 
 pytest_plugins = ["pytester"]
-
-TARGETS = Path(__file__).parent / "targets"
-FAKES = "fake_suites:suites"
-MODULE = """
-import pytest
-
-@pytest.mark.tokenlaw_contract("block-manager")
-def test_manager(tokenlaw_check):
-    tokenlaw_check()
-
-@pytest.mark.tokenlaw_contract("kv-store")
-def test_store(tokenlaw_check):
-    tokenlaw_check()
-"""
-CONFTEST = f"""
-import functools
-from tokenlaw import checks, runner
-
-checks.load_suites = functools.partial(checks.load_suites, {FAKES!r})
-runner.audit = functools.partial(runner.audit, registry={FAKES!r})
-runner.require_usable = functools.partial(runner.require_usable, registry={FAKES!r})
-"""
-
-
-def audit_here(target: str, **options: Any) -> Report:
-    """`runner.audit` on the fake suites, in this process: quick."""
-    options["contracts"] = tuple(options["contracts"])
-    session = Session(Request(target, "", registry=FAKES, **options))
-    evidence = tuple(session.run(ignore, lambda _: None))
-    described = Target(session.name, session.version, typed=target)
-    return Report(
-        described, evidence, options["profile"], options["seed"], {}, f"repeat {options['contracts']}"
-    )
-
-
-def require_usable_here(target: str, **options: Any) -> None:
-    """`runner.require_usable` likewise."""
-    Session(Request(target, registry=FAKES, **options))
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """A project with one test of each contract."""
-    monkeypatch.setattr(checks, "load_suites", functools.partial(checks.load_suites, FAKES))
-    monkeypatch.setattr(runner, "audit", audit_here)
-    monkeypatch.setattr(runner, "require_usable", require_usable_here)
-    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
-    monkeypatch.syspath_prepend(str(TARGETS))
-    pytester.makepyfile(test_engine=MODULE)
+    prepare(pytester, monkeypatch)
     return pytester
 
 
@@ -127,6 +80,7 @@ def test_settings_reach_the_audit(project: pytest.Pytester, monkeypatch: pytest.
         return audit(target, **options)
 
     monkeypatch.setattr(runner, "audit", heard)
+    monkeypatch.setattr("tokenlaw.session.require_used", lambda *_: None)  # the fakes have no laws
     options = ["claims=exact", "alpha=1e-6", "budget=70", "tolerance=0.25", "device=cpu"]
     arguments = [f"--tokenlaw-{option}" for option in options]
     project.runpytest_inprocess("-k", "manager", "--tokenlaw-target=fake_targets:BOTH", *arguments)
@@ -187,7 +141,7 @@ def test_bad_use_that_only_the_audit_finds_is_named(
 def test_a_target_that_ends_its_process_does_not_end_pytest(project: pytest.Pytester) -> None:
     project.makepyfile(exiting_module="import os; os._exit(0)")
     project.makeconftest(CONFTEST)
-    options = ("-k", "manager", "--tokenlaw-target", "exiting_module:x")
+    options = ("-k", "manager", "--tokenlaw-target", "exiting_module:x", *FEW_PLUGINS)
     result = project.runpytest_subprocess(*options)
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["unknown: target/load", "*exited with status 0 in the middle of the run"])
@@ -201,11 +155,12 @@ def test_the_fixture_needs_a_contract(project: pytest.Pytester) -> None:
     )
 
 
-def test_it_works_under_xdist(project: pytest.Pytester) -> None:
-    project.makeconftest(CONFTEST)
-    options = ("-n", "2", "--dist", "loadgroup", "--strict-markers", "-k", "manager")
+def test_with_a_file_a_worker_each_audit_runs_once(project: pytest.Pytester) -> None:
+    project.makeconftest(CONFTEST_HERE)
+    options = ("-n", "2", "--dist", "loadfile", "--strict-markers", "-k", "manager", *FEW_PLUGINS)
     result = project.runpytest_subprocess(*options, "--tokenlaw-target", "fake_targets:BOTH")
     result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.no_fnmatch_line("*each ran this audit*")
 
 
 def test_the_installed_suites_are_collected(pytester: pytest.Pytester) -> None:

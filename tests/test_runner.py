@@ -19,6 +19,11 @@ from tokenlaw.spec.verdicts import Verdict
 TARGETS = Path(__file__).parent / "targets"
 
 
+@pytest.fixture
+def warm_children() -> None:
+    """Here children start as those of an audit do."""
+
+
 @pytest.fixture(autouse=True)
 def _targets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TARGETS)

@@ -10,16 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
+from support.known_laws import zipf
 from tokenlaw.stats.gates import GammaPoissonGate
 from tokenlaw.stats.likeliest_law import distance, likeliest_law
 from tokenlaw.stats.tolerant import mcdiarmid_log_p, mcdiarmid_threshold, tolerant_log_e
 
 SKEWED = np.array([0.6, 0.3, 0.1])
-
-
-def zipf(cells: int) -> np.ndarray:
-    weights = 1 / np.arange(1, cells + 1)
-    return weights / weights.sum()
 
 
 def dense_fault(law: np.ndarray, tv: float) -> np.ndarray:

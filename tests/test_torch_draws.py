@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from support.torch_laws import check_law, coin, draws, independent
+from support.known_laws import independent
+from support.torch_laws import check_law, coin, draws
 from tokenlaw.stats.enumeration.exact_law import exact_law, exact_laws
 
 WEIGHTS = torch.tensor([0.1, 0.2, 0.3, 0.4])

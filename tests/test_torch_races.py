@@ -11,7 +11,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.torch_laws import check_law, draws, independent
+from support.known_laws import independent
+from support.torch_laws import check_law, draws
 from tokenlaw.stats.enumeration.exact_law import exact_law, exact_laws
 
 WEIGHTS = torch.tensor([0.1, 0.2, 0.3, 0.4], dtype=torch.float64)

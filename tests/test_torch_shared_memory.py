@@ -6,7 +6,8 @@ import math
 import pytest
 import torch
 
-from support.torch_laws import check_law, coin, independent
+from support.known_laws import independent
+from support.torch_laws import check_law, coin
 from tokenlaw.stats.enumeration.errors import NotRepeatableError
 from tokenlaw.stats.enumeration.exact_law import exact_law
 

@@ -30,12 +30,7 @@ LAW = {"schema": "tokenlaw.law/1", "contract": VERIFIER, "words": "rows of a kin
 
 @pytest.fixture(autouse=True)
 def _targets(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.syspath_prepend(str(TARGETS))
-    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
-    monkeypatch.setattr(in_process, "load_suites", functools.partial(in_process.load_suites, LAWS))
-    for name in ("audit", "replay"):
-        monkeypatch.setattr(runner, name, functools.partial(getattr(runner, name), registry=LAWS))
-    monkeypatch.chdir(tmp_path)
+    put_in_place(monkeypatch, tmp_path, LAWS)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +174,7 @@ def test_the_library_takes_every_form() -> None:
 @pytest.mark.parametrize(
     ("form", "options", "message"),
     [
-        (42, {}, "a int is no verifier: give an object with verify, or a function of"),
+        (42, {}, "an int is no verifier: give an object with verify, or a function of"),
         (lambda batch, *, seed: batch, {"claims": "all"}, "unknown claim 'all'; known: approximate, block"),
         (lambda batch, *, seed: batch, {"alpha": 2}, "alpha 2: expected a number between 0 and 1"),
         (lambda batch, *, seed: batch, {"device": "moon"}, "device 'moon' can't be used here"),

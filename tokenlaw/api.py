@@ -5,17 +5,21 @@
 ...     tokenlaw.check_block_manager(lambda config: MyManager(config))  # doctest: +SKIP
 """
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from tokenlaw.arguments import wrong
 from tokenlaw.earlier import Earlier, earlier_of, read_earlier
 from tokenlaw.errors import BadUse
 from tokenlaw.in_process import check_here
 from tokenlaw.report import Report
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER
 from tokenlaw.spec.suites import Settings
+from tokenlaw.spec.tensor_checks import kind_of
 from tokenlaw.spec.verifiers import verifier_factory
+from tokenlaw.targets import asked
 
 
 def check_block_manager(
@@ -25,6 +29,7 @@ def check_block_manager(
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
+    deviations: Path | str | None = None,
     controls: bool = True,
     raises: bool = True,
 ) -> Report:
@@ -37,6 +42,7 @@ def check_block_manager(
     profile : ``dev``, ``ci`` or ``deep``: how much is tried.
     seed : the same seed repeats the run.
     only : glob over check ids.
+    deviations : file of known deviations, which don't count (``docs/known-deviations.md``).
     controls : whether our reference, which must hold, and the factory's objects in a broken wrapper, which
         must be refuted, are asked as well; where one of them fails, the audit is void.
     raises : if false, the report is returned whatever it says.
@@ -58,6 +64,7 @@ def check_block_manager(
         profile=profile,
         seed=seed,
         only=only,
+        deviations=deviations,
         controls=controls,
         raises=raises,
     )
@@ -71,6 +78,7 @@ def check_kv_store(
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
+    deviations: Path | str | None = None,
     controls: bool = True,
     raises: bool = True,
 ) -> Report:
@@ -84,6 +92,7 @@ def check_kv_store(
         profile=profile,
         seed=seed,
         only=only,
+        deviations=deviations,
         controls=controls,
         raises=raises,
     )
@@ -97,6 +106,7 @@ def check_paged_attention(
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
+    deviations: Path | str | None = None,
     controls: bool = True,
     raises: bool = True,
 ) -> Report:
@@ -113,6 +123,7 @@ def check_paged_attention(
         profile=profile,
         seed=seed,
         only=only,
+        deviations=deviations,
         controls=controls,
         raises=raises,
     )
@@ -130,6 +141,7 @@ def check_verifier(
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
+    deviations: Path | str | None = None,
     continued: Report | Path | str | None = None,
     controls: bool = True,
     raises: bool = True,
@@ -151,7 +163,7 @@ def check_verifier(
     budget : rows that the verifier is given at most; the profile's number if None.
     tolerance : total variation up to which a law may differ, for arithmetic that is part of the law.
     device : torch device that all tensors are on.
-    profile, seed, only, controls, raises : as `check_block_manager`.
+    profile, seed, only, deviations, controls, raises : as `check_block_manager`.
     continued : an earlier report of this verifier, or its JSON file: its evidence counts along.
 
     Raises
@@ -168,11 +180,11 @@ def check_verifier(
     tokenlaw.in_process.Refuted: ...
     """
     __tracebackhide__ = True
-    factory = verifier_factory(verifier) or verifier
+    factory = asked("the verifier", lambda: verifier_factory(verifier)) or verifier
     if not callable(factory):
-        kind = type(verifier).__name__
         raise BadUse(
-            f"a {kind} is no verifier: give an object with verify, or a function of (batch, *, seed)"
+            f"{kind_of(verifier)} is no verifier: give an object with verify, or a function of "
+            "(batch, *, seed)"
         )
     earlier = None if continued is None else earlier_from(continued)
     return check_here(
@@ -185,13 +197,16 @@ def check_verifier(
         profile=profile,
         seed=seed,
         only=only,
+        deviations=deviations,
         controls=controls,
         raises=raises,
     )
 
 
 def earlier_from(continued: Report | Path | str) -> Earlier:
-    """The evidence of an earlier report, or of its JSON file."""
+    """The evidence of an earlier report, or of its JSON file; `BadUse` for anything else."""
     if isinstance(continued, Report):
         return earlier_of(continued.to_data(), "the earlier report")
+    if not isinstance(continued, str | os.PathLike):
+        raise wrong("continued", continued, "a report, or the path of its JSON file")
     return read_earlier(Path(continued))

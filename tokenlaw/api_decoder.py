@@ -8,9 +8,11 @@ from tokenlaw.api import earlier_from
 from tokenlaw.errors import BadUse
 from tokenlaw.in_process import check_here
 from tokenlaw.report import Report
-from tokenlaw.spec.contracts import DECODER, ContractError
+from tokenlaw.spec.contracts import DECODER
 from tokenlaw.spec.decoders import decoder_factory
 from tokenlaw.spec.suites import Settings
+from tokenlaw.spec.tensor_checks import kind_of
+from tokenlaw.targets import asked
 
 
 def check_decoder(
@@ -23,6 +25,7 @@ def check_decoder(
     profile: str = "dev",
     seed: int = 0,
     only: str = "*",
+    deviations: Path | str | None = None,
     continued: Report | Path | str | None = None,
     controls: bool = True,
     raises: bool = True,
@@ -42,7 +45,7 @@ def check_decoder(
     alpha : probability that the whole run refutes an exact decoder.
     budget : samples of laws that can't be proved, at most; the profile's number if None.
     tolerance : total variation up to which a law may differ, for arithmetic that is part of the law.
-    profile, seed, only, controls, raises : as `check_block_manager`.
+    profile, seed, only, deviations, controls, raises : as `check_block_manager`.
     continued : an earlier report of this decoder, or its JSON file: its evidence counts along.
 
     Raises
@@ -51,14 +54,11 @@ def check_decoder(
         As `check_block_manager`; bad use is also an earlier report that can't be continued.
     """
     __tracebackhide__ = True
-    try:
-        factory = decoder_factory(decoder) or decoder
-    except ContractError as error:
-        raise BadUse(str(error)) from error
+    factory = asked("the decoder", lambda: decoder_factory(decoder)) or decoder
     if not callable(factory):
-        kind = type(decoder).__name__
         raise BadUse(
-            f"a {kind} is no factory of decoders: give a function or a class, DecoderConfig -> decoder"
+            f"{kind_of(decoder)} is no factory of decoders: give a function or a class, "
+            "DecoderConfig -> decoder"
         )
     return check_here(
         DECODER,
@@ -70,6 +70,7 @@ def check_decoder(
         profile=profile,
         seed=seed,
         only=only,
+        deviations=deviations,
         controls=controls,
         raises=raises,
     )

@@ -14,11 +14,12 @@ import tempfile
 import traceback
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from tokenlaw import __version__
+from tokenlaw.cli_compare import compare
 from tokenlaw.cli_diagram import diagram
 from tokenlaw.cli_faults import faults
 from tokenlaw.cli_plan import plan
@@ -27,8 +28,8 @@ from tokenlaw.cli_report import report
 from tokenlaw.cli_seeds import refuse_others, vary
 from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
-from tokenlaw.options import ClaimName, Device, ProfileName, Target
-from tokenlaw.report_files import Html, Json, ReportFiles
+from tokenlaw.options import ClaimName, Device, ProfileName, Target, chosen
+from tokenlaw.report_files import Html, Json, Markdown, ReportFiles
 from tokenlaw.text import one_line, without_middle
 
 BAD_USE, TOOL_FAULT, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
@@ -53,8 +54,12 @@ def _root(
         print(f"tokenlaw {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        commands = "audit, prove, replay, report, diagram, plan, faults or list"
+        commands = "audit, prove, replay, report, compare, diagram, plan, faults or list"
         raise typer.BadParameter(f"say what to do: {commands} (tokenlaw --help)")
+    if context.invoked_subcommand == "audit":
+        from tokenlaw.configuration import configuration
+
+        context.default_map = {"audit": configuration(Path.cwd()).defaults()}
 
 
 @app.command()
@@ -64,6 +69,7 @@ def audit(
     json: Json = None,
     junit: Annotated[Path | None, typer.Option(help="Write it as JUnit XML to this file, or -.")] = None,
     html: Html = None,
+    markdown: Markdown = None,
     seed: Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)] = 0,
     profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
     only: Annotated[str, typer.Option(metavar="GLOB", help="Only checks whose id matches.")] = "*",
@@ -78,6 +84,9 @@ def audit(
         Path | None,
         typer.Option("--continue", metavar="REPORT.json", help="Go on from the laws of this report."),
     ] = None,
+    deviations: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Known deviations, which don't count.")
+    ] = None,
     controls: Annotated[
         bool, typer.Option(help="Ask the reference, and the target in a broken wrapper, as well.")
     ] = True,
@@ -86,34 +95,42 @@ def audit(
         typer.Option(metavar="N", help="Use N seeds, and say how often each check refutes.", min=1),
     ] = None,
 ) -> int:
-    """Audit TARGET: every check of every contract that it fulfils."""
+    """Audit TARGET: every check of every contract that it fulfils.
+
+    [tool.tokenlaw] of the nearest pyproject.toml may give target, profile, alpha, budget and deviations.
+    """
     from tokenlaw import counterexamples as saving
     from tokenlaw import terminal
+    from tokenlaw.deviation_files import read_deviations
     from tokenlaw.earlier import read_earlier
     from tokenlaw.protocol import Request
     from tokenlaw.runner import audit as run_audit
     from tokenlaw.spec.suites import Settings
 
     if vary_seed is not None:
-        refuse_others({"--junit": junit, "--html": html, "--continue": continued})
-    files = ReportFiles.named(context, json=json, junit=junit, html=html)
+        refuse_others({"--junit": junit, "--html": html, "--markdown": markdown, "--continue": continued})
+    files = ReportFiles.named(context, json=json, junit=junit, html=html, markdown=markdown)
     files.leave_room_for(counterexamples, "--counterexamples")
     saving.require_folder(counterexamples)
     wanted = tuple(contract) if contract else None
     settings = Settings(device, claims and str(claims), alpha, budget, tolerance)
+    asked: dict[str, Any] = {
+        "profile": str(profile),
+        "seed": seed,
+        "only": only,
+        "contracts": wanted,
+        "settings": settings,
+        "given": chosen(context),
+        "deviations": None if deviations is None else read_deviations(deviations),
+    }
     if vary_seed is not None:
-        request = Request(target, profile=profile, seed=seed, only=only, contracts=wanted, settings=settings)
-        return vary(request, vary_seed, files.paths.get("--json"))
+        return vary(Request(target, **asked), vary_seed, files.paths.get("--json"))
     earlier = None if continued is None else read_earlier(continued)
     heading = f"tokenlaw {__version__}: auditing {one_line(target)}, profile {profile}, seed {seed}"
     with terminal.progress() as progress:
         report = run_audit(
             target,
-            profile=profile,
-            seed=seed,
-            only=only,
-            contracts=wanted,
-            settings=settings,
+            **asked,
             earlier=earlier,
             controls=controls,
             progress=progress,
@@ -130,6 +147,7 @@ def audit(
 app.command()(prove)
 app.command()(faults)
 app.command()(report)
+app.command()(compare)
 app.command()(diagram)
 app.command()(plan)
 

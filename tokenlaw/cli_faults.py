@@ -30,6 +30,9 @@ def faults(
     family: Annotated[list[Family] | None, typer.Option(help="Only these; may be repeated.")] = None,
     only: Annotated[str, typer.Option(metavar="GLOB", help="Only faults whose name matches.")] = "*",
     json: Annotated[Path | None, typer.Option(help="Write the matrix as JSON to this file, or -.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it as a heat map: a name in .svg or .png.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)] = 0,
     profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
     processes: Annotated[
@@ -42,9 +45,11 @@ def faults(
     from tokenlaw.faults import Row, audit_all
     from tokenlaw.faults_report import lines, to_data
     from tokenlaw.impl.faults.targets import SUSPECTS
+    from tokenlaw.plots import require_plottable
     from tokenlaw.writing import formatted, write_to
 
     json = report_file(context, json)
+    require_plottable(plot)
     of_family = [one for one in SUSPECTS.values() if not family or one.family in family]
     suspects = [one for one in of_family if fnmatch.fnmatchcase(one.name, only)]
     if not suspects:
@@ -71,6 +76,10 @@ def faults(
             found=keep,
         )
     print("\n".join([*lines(found), f"repeat: {command}"]))
+    if plot is not None:
+        from tokenlaw.plot_faults import plot_faults
+
+        plot_faults(to_data(found, of=len(suspects), profile=profile, seed=seed, command=command), plot)
     return 0 if all(row.right for row in found) else 1
 
 

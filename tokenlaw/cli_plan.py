@@ -18,15 +18,24 @@ def plan(
     alpha: Annotated[float, typer.Option(help="Probability of a false alarm.")] = 1e-9,
     beta: Annotated[float, typer.Option(help="Probability of a miss.")] = 1e-3,
     json: Annotated[Path | None, typer.Option(help="Write the plan as JSON to this file, or -.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw samples against TV: a name in .svg or .png.")
+    ] = None,
 ) -> int:
     """Say how many samples of a law see a deviation, and how long they take here."""
+    from tokenlaw.plots import require_plottable
     from tokenlaw.writing import formatted, write_to
 
     json = report_file(context, json)
+    require_plottable(plot)
     from tokenlaw.planning import in_lines, planned
 
     data = planned(tv, vocab, tokens, alpha=alpha, beta=beta)
     if json is not None:
         write_to(json, "--json", formatted(data))
+    if plot is not None:
+        from tokenlaw.plot_plan import plot_plan
+
+        plot_plan(data, plot)
     print("\n".join(in_lines(data)))
     return 0

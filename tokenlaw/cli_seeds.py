@@ -29,17 +29,9 @@ def vary(request: "Request", seeds: int, json: Path | None) -> int:
     from tokenlaw.report import audit_command
     from tokenlaw.seeds import SeedRun, vary_seed
     from tokenlaw.seeds_report import lines, to_data
+    from tokenlaw.settings import used_by
     from tokenlaw.writing import formatted, write_to
 
-    command = audit_command(
-        request.target,
-        request.profile,
-        request.seed,
-        request.only,
-        request.contracts or (),
-        request.settings,
-    )
-    command += f" --vary-seed {seeds}"
     heading = f"tokenlaw {__version__}: auditing {one_line(request.target)}, profile {request.profile}"
 
     def resolved() -> None:
@@ -51,6 +43,18 @@ def vary(request: "Request", seeds: int, json: Path | None) -> int:
             vary_seed(request, seeds, progress=progress, resolved=resolved, run=run)
     finally:
         if run.verdicts:
+            contracts = {contract for contract, _ in run.tallies}
+            command = audit_command(
+                request.target,
+                request.profile,
+                request.seed,
+                request.only,
+                request.contracts or (),
+                used_by(contracts, request.settings),
+                deviations=request.deviations.source if request.deviations else "",
+                given=request.given,
+            )
+            command += f" --vary-seed {seeds}"
             print("\n".join(lines(run, command, asked=seeds)), flush=True)
             if json is not None:
                 data = to_data(run, command, profile=request.profile, asked=seeds)

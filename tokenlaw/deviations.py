@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date
 
 from tokenlaw.checks import did_you_mean
+from tokenlaw.deviation_files import DeviationFile
 from tokenlaw.errors import BadUse
+from tokenlaw.spec.announcing import Keeper
 from tokenlaw.spec.contracts import ContractError, Implementation
 from tokenlaw.spec.deviations import KnownDeviation
-from tokenlaw.spec.suites import CounterexampleError, Settings, Suite
+from tokenlaw.spec.suites import CounterexampleError, Profile, Progress, Settings, Suite
 from tokenlaw.spec.verdicts import Evidence, Verdict
 from tokenlaw.text import one_line
 
@@ -16,7 +19,11 @@ _NOT_FOR_EXPIRED = (Verdict.HOLDS, Verdict.NOT_SUPPORTED)
 
 @dataclass(frozen=True)
 class Replayed:
-    """What the replays showed, by check id: ``standing`` evidence, and notes about ``expired`` entries."""
+    """What the replays showed, by check id: ``standing`` evidence, and notes about ``expired`` entries.
+
+    A refutation that stands is known, or counts since its entry isn't accepted any more; either way nothing
+    else is tried for its check.
+    """
 
     standing: dict[str, Evidence] = field(default_factory=dict)
     expired: dict[str, list[str]] = field(default_factory=dict)
@@ -29,6 +36,34 @@ class Replayed:
         passes = found.known or found.verdict in _NOT_FOR_EXPIRED
         verdict = Verdict.UNKNOWN if passes else found.verdict
         return replace(found, verdict=verdict, known="", message="\n".join([*notes, found.message]).rstrip())
+
+
+def with_filed(
+    implementation: Implementation, address: str, file: DeviationFile | None, suites: Mapping[str, Suite]
+) -> Implementation:
+    """The implementation with those entries of a file too that are about it, whatever it is called.
+
+    Raises
+    ------
+    BadUse
+        An entry's check is one of no contract at all.
+    """
+    if file is None:
+        return implementation
+    entries = file.about(implementation.name, address)
+    own = {check.id for contract in implementation.factories for check in suites[contract].checks}
+    for entry in entries:
+        if entry.check not in own:
+            _require_check(entry, file.source, suites)
+    mine = tuple(entry for entry in entries if entry.check in own)
+    return replace(implementation, known_deviations=(*implementation.known_deviations, *mine))
+
+
+def _require_check(entry: KnownDeviation, source: str, suites: Mapping[str, Suite]) -> None:
+    ids = {check.id for suite in suites.values() for check in suite.checks}
+    if entry.check not in ids:
+        hint = did_you_mean(entry.check, ids)
+        raise BadUse(f"{source}: known deviation of no check {entry.check!r}; {hint}")
 
 
 def require_known_checks(implementation: Implementation, suites: Mapping[str, Suite]) -> None:
@@ -68,15 +103,61 @@ def replay_known(
             raise BadUse(f"{where}: {one_line(str(error))}") from error
         found = next((row for row in rows if row.check.id == entry.check), None)
         if found is not None and found.verdict is Verdict.REFUTED:
-            replayed.standing.setdefault(entry.check, _known(entry, found))
+            if _is_overdue(entry):
+                replayed.standing[entry.check] = _overdue(entry, found)
+            else:
+                replayed.standing.setdefault(entry.check, _known(entry, found))
         else:
             replayed.expired.setdefault(entry.check, []).append(_expired(entry, found))
     return replayed
 
 
+def evidence_of(
+    suite: Suite,
+    implementation: Implementation,
+    *,
+    profile: Profile,
+    seed: int,
+    selected: frozenset[str],
+    progress: Progress,
+    settings: Settings,
+    keep: Keeper = lambda _: None,
+) -> list[Evidence]:
+    """Evidence for each selected check: what known deviations show first, then what a search finds.
+
+    ``keep`` is called with what stands before anything is searched. Raises `BadUse` as `replay_known`.
+    """
+    known = replay_known(suite, implementation, selected, settings)
+    for standing in known.standing.values():
+        keep(standing)
+    found = dict(known.standing)
+    searched = selected - known.standing.keys()
+    if searched:
+        rows = suite.run(
+            implementation,
+            profile=profile,
+            seed=seed,
+            selected=searched,
+            progress=progress,
+            settings=settings,
+        )
+        found |= {row.check.id: row for row in rows}
+    return [known.with_notes(found[check.id]) for check in suite.checks if check.id in selected]
+
+
+def _is_overdue(entry: KnownDeviation) -> bool:
+    return entry.expires is not None and date.today() > entry.expires
+
+
 def _known(entry: KnownDeviation, found: Evidence) -> Evidence:
     known = f"{entry.reason} ({entry.link})"
     return replace(found, known=known, message=f"known deviation: {known}\n{found.message}")
+
+
+def _overdue(entry: KnownDeviation, found: Evidence) -> Evidence:
+    """A refutation that isn't accepted any more: it counts."""
+    note = f"known deviation, accepted until {entry.expires}: {entry.reason} ({entry.link})"
+    return replace(found, message=f"{note}\n{found.message}")
 
 
 def _expired(entry: KnownDeviation, found: Evidence | None) -> str:

@@ -36,7 +36,7 @@ class Others(msgspec.Struct, frozen=True):
 
 
 class ShownLaw(msgspec.Struct, frozen=True):
-    """A refuted law, see `tokenlaw.stats.shown_laws.ShownLaw`."""
+    """A law, see `tokenlaw.stats.shown_laws.ShownLaw`."""
 
     what: str
     outcomes: tuple[Outcome, ...]
@@ -71,6 +71,7 @@ class Statistics(msgspec.Struct, frozen=True):
     power: Power | None = None
     tv_at_most: float | None = None
     laws_shown: tuple[ShownLaw, ...] = ()
+    lengths: tuple[ShownLaw, ...] = ()
     outcomes: tuple[_ProgramOutcome, ...] = ()
     path: tuple[str, ...] = ()
 

@@ -82,16 +82,16 @@ def _bar(one: Outcome, largest: float) -> Bar:
         "impossible" if not one.exact else probability(one.exact),
         probability(one.found) + count,
         f"{probability(one.low or 0.0)} to {probability(one.high or 0.0)}" if interval else "",
-        _verdict(one),
+        verdict_of(one),
     )
 
 
-def _verdict(one: Outcome) -> str:
+def verdict_of(one: Outcome) -> str:
     """What is wrong with an outcome; with an interval only what lies outside of it.
 
-    >>> _verdict(Outcome("a", 0.0, 0.1)), _verdict(Outcome("a", 0.2, 0.1, 10, 0.05, 0.3))
+    >>> verdict_of(Outcome("a", 0.0, 0.1)), verdict_of(Outcome("a", 0.2, 0.1, 10, 0.05, 0.3))
     ('impossible', '')
-    >>> _verdict(Outcome("a", 0.2, 0.1, 1000, 0.08, 0.12)), _verdict(Outcome("a", 0.2, 0.3))
+    >>> verdict_of(Outcome("a", 0.2, 0.1, 1000, 0.08, 0.12)), verdict_of(Outcome("a", 0.2, 0.3))
     ('too rare', 'too often')
     """
     if not one.exact and one.found:

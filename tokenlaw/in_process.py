@@ -6,21 +6,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tokenlaw.arguments import names_of, profile_named, require_bool, require_glob, seed_of
 from tokenlaw.checks import load_suites, matching, require_match
 from tokenlaw.controlling import Audited, control
 from tokenlaw.controls import failures
 from tokenlaw.conversation import ignore
 from tokenlaw.counterexamples import FOLDER, save, told
+from tokenlaw.deviation_files import read_deviations
+from tokenlaw.deviations import evidence_of, with_filed
 from tokenlaw.earlier import Earlier, require_continuable
 from tokenlaw.errors import BadUse
 from tokenlaw.report import FAILED, Report, Target
 from tokenlaw.runner import versions
-from tokenlaw.session import profile_named
-from tokenlaw.settings import as_data, require_usable_settings
+from tokenlaw.settings import as_data, plain_settings, require_usable_settings
 from tokenlaw.spec.contracts import ContractError, Implementation
 from tokenlaw.spec.suites import DEFAULTS, Settings
+from tokenlaw.spec.tensor_checks import kind_of
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.targets import build_once
+from tokenlaw.text import one_line, printable
 
 IN_THIS_PROCESS = "in this process"
 
@@ -57,37 +61,46 @@ def check_here(
     profile: str,
     seed: int,
     only: str,
+    deviations: Path | str | None,
     controls: bool,
     raises: bool,
 ) -> Report:
     """Run one suite; ``offered`` is what the caller gave, where that isn't the factory."""
     __tracebackhide__ = True
+    _require_usable(contract, factory, only, {"controls": controls, "raises": raises})
+    seed, settings, chosen_profile = seed_of(seed), plain_settings(settings), profile_named(profile)
     offered = factory if offered is None else offered
     name = getattr(offered, "__qualname__", type(offered).__qualname__)
-    declared = {} if capabilities is None else {contract: frozenset(capabilities)}
+    declared = {}
+    if capabilities is not None:
+        declared[contract] = frozenset(names_of("capabilities", capabilities, "['fork']"))
     implementation = Implementation(name, IN_THIS_PROCESS, {contract: factory}, declared)
     require_usable_settings(settings)
     chosen, seeds = _with_earlier(settings, earlier, name, contract, seed)
     suite = load_suites()[contract]
     require_match({contract: suite}, only)
     _, found = build_once(implementation, contract)
+    if deviations is not None:
+        file = read_deviations(Path(deviations))
+        implementation = with_filed(implementation, _address(offered), file, load_suites())
     started = time.monotonic()
     try:
-        evidence = suite.run(
+        evidence = evidence_of(
+            suite,
             implementation,
-            profile=profile_named(profile),
+            profile=chosen_profile,
             seed=seed,
             selected=matching(suite, only),
             progress=ignore,
             settings=chosen,
         )
     except ContractError as error:
-        raise BadUse(str(error)) from error
+        raise BadUse(one_line(str(error))) from error
     asked = Audited(
         suite=suite,
         implementation=implementation,
         capabilities=found,
-        profile=profile_named(profile),
+        profile=chosen_profile,
         seed=seed,
         settings=chosen,
         evidence=evidence,
@@ -96,6 +109,7 @@ def check_here(
     told = tuple(control(asked, ignore)) if controls else ()
     claimed = {} if capabilities is None else {"capabilities": sorted(declared[contract])}
     words = claimed | _changed(settings) | {"profile": profile, "seed": seed, "only": only}
+    words |= {} if deviations is None else {"deviations": str(deviations)}
     words |= {} if controls else {"controls": False}
     options = ", ".join(f"{option}={value!r}" for option, value in words.items())
     command = f"tokenlaw.check_{contract.replace('-', '_')}({name}, {options})"
@@ -115,6 +129,17 @@ def check_here(
     if raises:
         raise_unless_holds(report)
     return report
+
+
+def _require_usable(contract: str, factory: object, only: object, switches: dict[str, object]) -> None:
+    """Raise `BadUse` for what is no factory, no glob, or neither on nor off."""
+    require_glob(only)
+    for name, value in switches.items():
+        require_bool(name, value)
+    if not callable(factory):
+        raise BadUse(
+            f"{kind_of(factory)} is no factory of a {contract}: give a function or a class that builds one"
+        )
 
 
 def _with_earlier(
@@ -156,4 +181,4 @@ def raise_unless_holds(report: Report, folder: Path = FOLDER) -> None:
     parts += [f"\n{line}" for line in failures(report.controls)]
     parts.append(f"\nrepeat: {report.command}")
     error = Refuted if report.verdict is Verdict.REFUTED else Inconclusive
-    raise error("\n".join(parts), report)
+    raise error(printable("\n".join(parts)), report)

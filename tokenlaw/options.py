@@ -29,6 +29,13 @@ def report_file(context: typer.Context, path: Path | None, option: str = "--json
     return path
 
 
+def chosen(context: typer.Context) -> tuple[str, ...]:
+    """Names of the settings (`tokenlaw.spec.suites.Settings`) that stand on the command line itself."""
+    names = ("device", "claims", "alpha", "budget", "tolerance")
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return tuple(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
+
+
 class ProfileName(StrEnum):
     """How much is tried: for development (seconds), for CI (minutes), in depth (an hour)."""
 

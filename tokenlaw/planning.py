@@ -9,7 +9,7 @@ from tokenlaw.errors import BadUse
 from tokenlaw.impl.speculative import ChainVerifier
 from tokenlaw.spec.generation_contracts import VerifyBatch
 from tokenlaw.spec.row_laws import RowParameters
-from tokenlaw.stats.planner import plan, power_sentence
+from tokenlaw.stats.planner import plan
 
 SCHEMA = "tokenlaw.plan/1"
 MOST_CELLS = 2**24
@@ -38,7 +38,6 @@ def planned(tv: float, vocabulary: int, tokens: int, *, alpha: float, beta: floa
     cells = _cells(vocabulary, tokens)
     try:
         found = plan(tv, cells, alpha=alpha, beta=beta)
-        sentence = power_sentence(found.samples, cells, alpha=alpha, beta=beta)
     except ValueError as error:
         raise BadUse(str(error)) from None
     except ArithmeticError:
@@ -52,12 +51,14 @@ def planned(tv: float, vocabulary: int, tokens: int, *, alpha: float, beta: floa
         "cells": cells,
         "alpha": alpha,
         "beta": beta,
-        "chi_square_samples": found.samples,
-        "gate_samples": found.budget,
+        "chi_square_samples": found.chi_square,
+        "gate_samples": found.gate,
         "rows_per_second": rate,
-        "chi_square_seconds": found.samples / rate,
-        "gate_seconds": found.budget / rate,
-        "sentence": sentence,
+        "chi_square_seconds": found.chi_square / rate,
+        "gate_seconds": found.gate / rate,
+        "test": found.test,
+        "samples": found.samples,
+        "sentence": found.sentence,
     }
 
 
@@ -117,6 +118,7 @@ def in_lines(data: dict[str, Any]) -> list[str]:
         f"tokens), seen with probability {chance}, alpha {data['alpha']:g}",
         f"chi-square: {data['chi_square_samples']:,} samples, {_duration(data['chi_square_seconds'])} here",
         f"gate:       {data['gate_samples']:,} samples at most, {_duration(data['gate_seconds'])} here",
+        f"fewest:     {data['samples']:,} samples, the {data['test']}",
         f"measured:   {data['rows_per_second']:,.0f} rows a second, reference chain verifier, one CPU thread",
         f"report:     {data['sentence']}",
     ]

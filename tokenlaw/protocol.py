@@ -9,6 +9,7 @@ import msgspec
 
 from tokenlaw.checks import REGISTRY
 from tokenlaw.controls import Control
+from tokenlaw.deviation_files import DeviationFile
 from tokenlaw.earlier import Earlier
 from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Check, Evidence
@@ -59,10 +60,11 @@ class Request(msgspec.Struct, frozen=True):
 
     ``contracts`` are those allowed (None: all that the target fulfils), ``contract`` is the one to run (None:
     the first of them). With ``replay`` a counterexample is run instead of a search, with ``load_only``
-    nothing. A run of laws goes on from ``earlier``. With ``proof`` the target is a program whose law is
-    enumerated. With ``controls`` those of the audit follow it. With ``seeds`` above 1 it is run
-    once for each of so many seeds, from ``seed`` on. ``token`` marks the lines of this child, since
-    a target can write to any file descriptor.
+    nothing. ``given`` names the settings that were chosen for this run alone. A run of laws goes on from
+    ``earlier``; ``deviations`` are known, beside those of the target. With ``proof`` the target is a program
+    whose law is enumerated. With ``controls`` those of the audit follow it. With ``seeds`` above 1 it is run
+    once for each of so many seeds, from ``seed`` on. ``token`` marks the lines of this child, since a target
+    can write to any file descriptor.
     """
 
     target: str
@@ -77,7 +79,9 @@ class Request(msgspec.Struct, frozen=True):
     replay_source: str = ""
     load_only: bool = False
     settings: Settings = DEFAULTS
+    given: tuple[str, ...] = ()
     earlier: Earlier | None = None
+    deviations: DeviationFile | None = None
     proof: ProofRequest | None = None
     controls: bool = False
     seeds: int = 1

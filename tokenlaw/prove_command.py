@@ -1,7 +1,9 @@
 """``tokenlaw prove`` as a run: a request to a child process, and the command that repeats it."""
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from tokenlaw.arguments import number_between, seconds_of, whole_number
 
 if TYPE_CHECKING:
     from tokenlaw.protocol import Limits, ProofRequest
@@ -17,6 +19,22 @@ MAX_PATHS = 200_000
 
 SECONDS = 30.0
 """How long a single path may take."""
+
+
+def plain_bounds(max_paths: Any, seconds: Any, tolerance: Any) -> tuple[int, float | None, float | None]:
+    """Paths, seconds and tolerance of a proof as numbers of Python.
+
+    >>> plain_bounds(0, None, None)
+    Traceback (most recent call last):
+    tokenlaw.errors.BadUse: max_paths 0: expected 1 or more paths
+    """
+    return (
+        whole_number("max_paths", max_paths, 1, "1 or more paths"),
+        None if seconds is None else seconds_of(seconds),
+        None
+        if tolerance is None
+        else number_between("tolerance", tolerance, "0 or a number below 1", zero=True),
+    )
 
 
 def proof_command(target: str, proof: "ProofRequest", limits: "Limits", claims: str | None = None) -> str:

@@ -4,14 +4,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tokenlaw.arguments import require_bool
 from tokenlaw.in_process import IN_THIS_PROCESS, raise_unless_holds
-from tokenlaw.prove_command import MAX_PATHS, PROFILE, PROGRAM
+from tokenlaw.prove_command import MAX_PATHS, PROFILE, PROGRAM, plain_bounds
 from tokenlaw.prove_enumeration import Bounds, Named
 from tokenlaw.prove_programs import prove_program
 from tokenlaw.report import Report, Target
 from tokenlaw.runner import versions
-from tokenlaw.settings import require_in_range
-from tokenlaw.spec.suites import Settings
 
 _LONGEST_NAME = 60
 """Characters; an object that needs more to be written is called by its class."""
@@ -60,8 +59,8 @@ def prove(
     <Verdict.HOLDS: 'holds'>
     """
     __tracebackhide__ = True
-    require_in_range(Settings(tolerance=tolerance or 0.0))
-    bounds = Bounds(max_paths, seconds, tolerance)
+    require_bool("raises", raises)
+    bounds = Bounds(*plain_bounds(max_paths, seconds, tolerance))
     name, against = name_of(program), name_of(spec)
     evidence = prove_program(Named(program, name), Named(spec, against), bounds)
     changed = {option: value for option, value in vars(bounds).items() if value != getattr(Bounds(), option)}

@@ -5,10 +5,10 @@ from typing import Any
 
 from tokenlaw.conversation import ignore, nothing
 from tokenlaw.protocol import Limits, ProofRequest, Request
-from tokenlaw.prove_command import MAX_PATHS, PROFILE, PROGRAM, SECONDS
+from tokenlaw.prove_command import MAX_PATHS, PROFILE, PROGRAM, SECONDS, plain_bounds
 from tokenlaw.report import Report
 from tokenlaw.runner import report_of
-from tokenlaw.settings import require_in_range
+from tokenlaw.settings import plain_settings
 from tokenlaw.spec.suites import Progress, Settings
 from tokenlaw.spec.verdicts import Verdict
 
@@ -46,8 +46,8 @@ def prove_target(
     ToolFault
         tokenlaw itself failed.
     """
-    settings = Settings(claims=claims, tolerance=tolerance or 0.0)
-    require_in_range(settings)
+    max_paths, seconds, tolerance = plain_bounds(max_paths, seconds, tolerance)
+    settings = plain_settings(Settings(claims=claims, tolerance=tolerance or 0.0))
     request = Request(
         target,
         contract=PROGRAM,

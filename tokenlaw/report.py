@@ -1,7 +1,7 @@
 """What an audit showed, and its JSON form: one versioned envelope that every other view reads."""
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -191,10 +191,15 @@ def audit_command(
     contracts: tuple[str, ...],
     settings: Settings = DEFAULTS,
     earlier: str = "",
+    deviations: str = "",
     *,
+    given: Collection[str] = (),
     controls: bool = True,
 ) -> str:
     """The command line that repeats an audit.
+
+    ``given`` names the settings that were chosen for this run, which stay even where they are the defaults:
+    ``[tool.tokenlaw]`` may say otherwise.
 
     >>> audit_command("a:b", "dev", 3, "kv/*", ())
     "tokenlaw audit a:b --profile dev --seed 3 --only 'kv/*'"
@@ -204,9 +209,11 @@ def audit_command(
         words += ["--only", only]
     for contract in contracts:
         words += ["--contract", contract]
-    words += as_options(settings)
+    words += as_options(settings, given)
     if earlier:
         words += ["--continue", earlier]
+    if deviations:
+        words += ["--deviations", deviations]
     if not controls:
         words.append("--no-controls")
     return shlex.join(words)

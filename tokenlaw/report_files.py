@@ -1,4 +1,4 @@
-"""The files that a run writes its report to: JSON, JUnit XML, HTML."""
+"""The files that a run writes its report to: JSON, JUnit XML, HTML, Markdown."""
 
 # ruff: noqa: PLC0415 - each form is made where it is asked for only
 
@@ -17,6 +17,9 @@ from tokenlaw.writing import formatted, write_to
 
 Json = Annotated[Path | None, typer.Option(help="Write the report as JSON to this file, or -.")]
 Html = Annotated[Path | None, typer.Option(help="Write it as an HTML page to this file, or -.")]
+Markdown = Annotated[
+    Path | None, typer.Option(help="Write a summary as Markdown to this file, or -: for step summaries.")
+]
 
 
 def _json(report: Report) -> bytes:
@@ -35,7 +38,26 @@ def _html(report: Report) -> bytes:
     return to_html(report.to_data())
 
 
-_FORMS: Mapping[str, Callable[[Report], bytes]] = {"--json": _json, "--junit": _junit, "--html": _html}
+def _markdown(report: Report) -> bytes:
+    from tokenlaw.markdown_report import to_markdown
+
+    return to_markdown(report.to_data())
+
+
+_FORMS: Mapping[str, Callable[[Report], bytes]] = {
+    "--json": _json,
+    "--junit": _junit,
+    "--html": _html,
+    "--markdown": _markdown,
+}
+
+
+def require_different(paths: Mapping[str, Path | None]) -> None:
+    """Raise `BadUse` if two options name one file."""
+    named = [(option, path) for option, path in paths.items() if path is not None]
+    for (one, path), (other, same) in combinations(named, 2):
+        if path.resolve() == same.resolve():
+            raise BadUse(f"{one} and {other} both name {path}; name two files")
 
 
 @dataclass(frozen=True)
@@ -57,14 +79,13 @@ class ReportFiles:
         json: Path | None = None,
         junit: Path | None = None,
         html: Path | None = None,
+        markdown: Path | None = None,
     ) -> "ReportFiles":
         """The files of a command line."""
-        options = {"--json": json, "--junit": junit, "--html": html}
+        options = {"--json": json, "--junit": junit, "--html": html, "--markdown": markdown}
         tried = {option: report_file(context, path, option) for option, path in options.items()}
         paths = {option: path for option, path in tried.items() if path is not None}
-        for one, other in combinations(paths, 2):
-            if paths[one].resolve() == paths[other].resolve():
-                raise BadUse(f"{one} and {other} both name {paths[one]}; name two files")
+        require_different(paths)
         return ReportFiles(paths)
 
     def leave_room_for(self, folder: Path, option: str) -> None:

@@ -2,21 +2,23 @@
 
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from importlib import metadata
 from typing import Any
 
 import msgspec
 
 from tokenlaw import __version__
+from tokenlaw.arguments import names_of, profile_named, require_bool, require_glob, seed_of
 from tokenlaw.checks import REGISTRY
 from tokenlaw.conversation import Conversation, ignore, nothing
+from tokenlaw.deviation_files import DeviationFile
 from tokenlaw.earlier import Earlier
 from tokenlaw.errors import BadUse
 from tokenlaw.protocol import LIMITS, Described, Limits, Request
 from tokenlaw.prove_command import proof_command
 from tokenlaw.report import Report, Target, audit_command, replay_command
-from tokenlaw.settings import require_in_range
+from tokenlaw.settings import changed, plain_settings, used_by
 from tokenlaw.spec.suites import DEFAULTS, Progress, Settings
 
 
@@ -28,7 +30,9 @@ def audit(
     only: str = "*",
     contracts: Sequence[str] | None = None,
     settings: Settings = DEFAULTS,
+    given: Collection[str] | None = None,
     earlier: Earlier | None = None,
+    deviations: DeviationFile | None = None,
     controls: bool = True,
     progress: Progress = ignore,
     resolved: Callable[[], Any] = nothing,
@@ -45,7 +49,10 @@ def audit(
     only : glob over check ids.
     contracts : those to audit; all that the target fulfils by default.
     settings : device, claims, and what tests of laws may spend.
+    given : names of the settings that were chosen for this run, and are refused if none of its contracts
+        looks at them; all that aren't the defaults if None.
     earlier : report whose evidence about laws counts along (`tokenlaw.earlier.read_earlier`).
+    deviations : known ones, beside those of the target (`tokenlaw.deviation_files.read_deviations`).
     controls : whether our reference, which must hold, and the target in a broken wrapper, which must be
         refuted, are asked as well (`tokenlaw.controls`).
     progress : called as ``progress(what, done, total)``.
@@ -61,15 +68,18 @@ def audit(
         tokenlaw itself failed.
     """
     _require_name(target, "audit")
-    require_in_range(settings)
+    require_glob(only)
+    require_bool("controls", controls)
     request = Request(
         target=target,
-        profile=profile,
-        seed=seed,
+        profile=profile_named(profile).name,
+        seed=seed_of(seed),
         only=only,
-        contracts=None if contracts is None else tuple(contracts),
-        settings=settings,
+        contracts=None if contracts is None else names_of("contracts", contracts, "['verifier']"),
+        settings=plain_settings(settings),
+        given=changed(settings) if given is None else tuple(given),
         earlier=earlier,
+        deviations=deviations,
         controls=controls,
         limits=limits,
         registry=registry,
@@ -90,12 +100,23 @@ def _require_name(target: object, function: str) -> None:
 
 
 def require_usable(
-    target: str, *, profile: str, only: str, settings: Settings = DEFAULTS, registry: str = REGISTRY
+    target: str,
+    *,
+    profile: str,
+    only: str,
+    settings: Settings = DEFAULTS,
+    given: Collection[str] | None = None,
+    registry: str = REGISTRY,
 ) -> None:
     """Raise `BadUse` if an audit with these arguments would; a target that dies is left to the audit."""
-    require_in_range(settings)
     request = Request(
-        target, profile=profile, only=only, settings=settings, load_only=True, registry=registry
+        target,
+        profile=profile,
+        only=only,
+        settings=plain_settings(settings),
+        given=changed(settings) if given is None else tuple(given),
+        load_only=True,
+        registry=registry,
     )
     Conversation(ignore).hold(request)
 
@@ -122,7 +143,12 @@ def replay(
     """
     _require_name(target, "replay")
     request = Request(
-        target, replay=data, replay_source=source, settings=settings, limits=limits, registry=registry
+        target,
+        replay=data,
+        replay_source=source,
+        settings=plain_settings(settings),
+        limits=limits,
+        registry=registry,
     )
     return report_of(request, ignore)
 
@@ -150,7 +176,7 @@ def report_of(request: Request, progress: Progress, resolved: Callable[[], Any] 
         profile=request.profile,
         seed=request.seed,
         versions=versions(),
-        command=_command(request),
+        command=_command(request, described.to_run),
         seconds=time.monotonic() - started,
         settings=request.settings,
         continued=request.earlier.seeds if request.earlier else (),
@@ -168,7 +194,8 @@ def versions() -> dict[str, str]:
     }
 
 
-def _command(request: Request) -> str:
+def _command(request: Request, contracts: Collection[str]) -> str:
+    """How to repeat it; what none of the contracts looks at is left out, for it would be refused."""
     if request.proof is not None:
         return proof_command(request.target, request.proof, request.limits, request.settings.claims)
     if request.replay is not None:
@@ -179,7 +206,9 @@ def _command(request: Request) -> str:
         request.seed,
         request.only,
         request.contracts or (),
-        request.settings,
+        used_by(contracts, request.settings) if contracts else request.settings,
         request.earlier.source if request.earlier else "",
+        request.deviations.source if request.deviations else "",
+        given=request.given,
         controls=request.controls,
     )

@@ -13,7 +13,7 @@ import msgspec
 
 from tokenlaw.conversation import Conversation, ignore, nothing
 from tokenlaw.protocol import Request
-from tokenlaw.settings import require_in_range
+from tokenlaw.settings import plain_settings
 from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import Evidence, Verdict, exit_status, overall
 
@@ -128,7 +128,7 @@ def vary_seed(
     BadUse, ToolFault
         As `tokenlaw.runner.audit`.
     """
-    require_in_range(request.settings)
+    plain_settings(request.settings)
     variation = _Variation(request, seeds, progress, run or SeedRun(request.target))
     to_run = variation.audit(request.contract, resolved)
     for contract in to_run[1:]:

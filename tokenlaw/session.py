@@ -7,15 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tokenlaw.accidents import is_implementations, undecided
+from tokenlaw.arguments import profile_named
 from tokenlaw.checks import did_you_mean, load_suites, matching, require_contracts, require_match
-from tokenlaw.deviations import replay_known, require_known_checks
+from tokenlaw.deviations import evidence_of, require_known_checks, with_filed
 from tokenlaw.earlier import require_continuable
 from tokenlaw.errors import BadUse, LacksContract, described
 from tokenlaw.protocol import Request
-from tokenlaw.settings import require_usable_settings
+from tokenlaw.settings import require_usable_settings, require_used
 from tokenlaw.spec.announcing import Keeper, Listener, listening
 from tokenlaw.spec.contracts import BLOCK_MANAGER, PAGED_ATTENTION, ContractError
-from tokenlaw.spec.suites import PROFILES, CounterexampleError, Profile, Progress, Settings, Suite
+from tokenlaw.spec.suites import CounterexampleError, Progress, Settings, Suite
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.targets import build_once, resolve
 from tokenlaw.text import encodable, one_line, shortened
@@ -47,7 +48,11 @@ class Session:
         require_contracts(self.contracts, suites)
         if request.replay is None:
             require_known_checks(self._implementation, suites)
+            self._implementation = with_filed(
+                self._implementation, request.target, request.deviations, suites
+            )
             self.to_run = self._contracts_to_run(suites)
+            require_used(request.given, self.to_run)
         else:
             self.to_run = (self._contract_of(request.replay, suites),)
         self._settings = self._with_earlier(request)
@@ -171,38 +176,22 @@ class Session:
         if replay is not None:
             return decided(self._suite.replay(self._implementation, replay, settings=self._settings))
         selected = frozenset(check.id for check in self.checks)
-        known = replay_known(self._suite, self._implementation, selected, self._settings)
-        for standing in known.standing.values():
-            keep(standing)
-        found = known.standing | self._search(selected - known.standing.keys(), progress)
-        return [known.with_notes(found[check.id]) for check in self.checks]
-
-    def _search(self, selected: frozenset[str], progress: Progress) -> dict[str, Evidence]:
-        """Evidence of the suite by check id; nothing is run for no check."""
-        if not selected:
-            return {}
-        found = self._suite.run(
+        return evidence_of(
+            self._suite,
             self._implementation,
             profile=self._profile,
             seed=self.seed,
             selected=selected,
             progress=progress,
             settings=self._settings,
+            keep=keep,
         )
-        return {row.check.id: row for row in found}
 
 
 def decided(evidence: list[Evidence]) -> list[Evidence]:
     """The evidence of a replay without what one trace can't exercise, unless that is all there is."""
     spoken = (Verdict.REFUTED, Verdict.UNKNOWN, Verdict.HOLDS)
     return [row for row in evidence if row.verdict in spoken] or evidence
-
-
-def profile_named(name: str) -> Profile:
-    """The profile; raises `BadUse` if there is none of that name."""
-    if name not in PROFILES:
-        raise BadUse(f"unknown profile {name!r}; {did_you_mean(name, PROFILES)}")
-    return PROFILES[name]
 
 
 def readable(evidence: Evidence) -> Evidence:

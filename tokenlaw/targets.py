@@ -3,7 +3,6 @@
 import functools
 import importlib
 import importlib.metadata
-import inspect
 import os
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 from tokenlaw.checks import did_you_mean
 from tokenlaw.errors import BadUse, described
 from tokenlaw.guessing import guess_contract, shortcoming
+from tokenlaw.spec.calling import accepts, parameters_of
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
@@ -137,10 +137,11 @@ def from_factory(factory: Any, target: str) -> Implementation:
     BadUse
         It is neither callable nor a verifier or a decoder, raises, or builds what fulfils no contract.
     """
-    verifiers = _call(target, "it", lambda: verifier_factory(factory))
+    it = f"target {target!r}: it"
+    verifiers = asked(it, lambda: verifier_factory(factory))
     if verifiers is not None:
         return Implementation(target, _version(factory), {VERIFIER: verifiers}, summary=f"verifier {target}")
-    decoders = _call(target, "it", lambda: decoder_factory(factory))
+    decoders = asked(it, lambda: decoder_factory(factory))
     if decoders is not None:
         return Implementation(target, _version(factory), {DECODER: decoders}, summary=f"decoder {target}")
     if not callable(factory):
@@ -150,8 +151,7 @@ def from_factory(factory: Any, target: str) -> Implementation:
             "verifier or a decoder: an object with verify or decode, or a function of (batch, *, seed) or of "
             "(request, *, seed)"
         )
-    if takes_batch(factory):
-        raise BadUse(f"target {target!r} takes a batch but no keyword seed; write verify(batch, *, seed)")
+    _require_call(factory, target, "a cache's configuration, or without arguments", (CacheConfig(),), ())
     built, contract = _built_for_something(factory, target)
     if contract == DECODER:
         make = functools.partial(built_decoder, factory, target)
@@ -171,7 +171,7 @@ def from_factory(factory: Any, target: str) -> Implementation:
 def _built_for_something(factory: Callable[..., Any], target: str) -> tuple[Any, str | None]:
     """What the factory builds from a cache's configuration, or else from a decoder's, and its contract."""
     try:
-        built = _call(target, "its factory", lambda: factory(*_arguments(factory)))
+        built = asked(f"target {target!r}: its factory", lambda: factory(*_arguments(factory)))
     except BadUse as error:
         if not isinstance(error.__cause__, AttributeError) or not _arguments(factory):
             raise
@@ -179,7 +179,7 @@ def _built_for_something(factory: Callable[..., Any], target: str) -> tuple[Any,
             built = factory(default_config())
         except Exception:
             raise error from error.__cause__
-    return built, _call(target, _BUILT, lambda: guess_contract(built))
+    return built, asked(f"target {target!r}: {_BUILT}", lambda: guess_contract(built))
 
 
 def _version(found: Any) -> str:
@@ -190,19 +190,25 @@ def _version(found: Any) -> str:
 
 def _arguments(factory: Callable[..., Any]) -> tuple[CacheConfig, ...]:
     """What to call the factory with: a configuration, or nothing if it can't take one."""
-    try:
-        inspect.signature(factory).bind(CacheConfig())
-    except TypeError:
-        return ()
-    except ValueError:  # a builtin without a signature
-        pass
-    return (CacheConfig(),)
+    return (CacheConfig(),) if accepts(factory, CacheConfig()) else ()
+
+
+def _require_call(factory: Any, target: str, way: str, *calls: tuple[Any, ...]) -> None:
+    """Raise `BadUse` unless a factory can be called in one of these ways, which are put in words."""
+    if takes_batch(factory):
+        raise BadUse(f"target {target!r} takes a batch but no keyword seed; write verify(batch, *, seed)")
+    if not any(accepts(factory, *arguments) for arguments in calls):
+        raise BadUse(
+            f"target {target!r} takes {parameters_of(factory)}, but a factory is called with {way}; a "
+            "verifier is verify(batch, *, seed), a decoder decode(request, *, seed)"
+        )
 
 
 _BUILT = "what its factory built"
 
 
-def _call(source: str, who: str, build: Callable[[], Any]) -> Any:
+def asked(who: str, build: Callable[[], Any]) -> Any:
+    """What ``build()`` returns, which asks a stranger's object; `BadUse` that names it if that raises."""
     try:
         return build()
     except ContractError as error:
@@ -210,7 +216,7 @@ def _call(source: str, who: str, build: Callable[[], Any]) -> Any:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise BadUse(f"target {source!r}: {who} raised {described(error)}") from error
+        raise BadUse(f"{who} raised {described(error)}") from error
 
 
 def build_once(implementation: Implementation, contract: str) -> tuple[Any, frozenset[str]]:
@@ -225,10 +231,13 @@ def build_once(implementation: Implementation, contract: str) -> tuple[Any, froz
     arguments: tuple[Any, ...] = (CacheConfig(),) if contract in (BLOCK_MANAGER, KV_STORE) else ()
     if contract == DECODER and takes_config(factory):
         arguments = (default_config(),)
-    built = _call(implementation.name, "its factory", lambda: factory(*arguments))
+    way = f"a {type(arguments[0]).__name__}" if arguments else "no arguments"
+    name = implementation.name
+    _require_call(factory, name, way, arguments)
+    built = asked(f"target {name!r}: its factory", lambda: factory(*arguments))
     makers = {VERIFIER: as_verifier, DECODER: as_decoder}
     if contract in makers:
-        built = _call(implementation.name, _BUILT, lambda: makers[contract](built, implementation.name))
-    return built, _call(
-        implementation.name, _BUILT, lambda: effective_capabilities(implementation, contract, built)
+        built = asked(f"target {name!r}: {_BUILT}", lambda: makers[contract](built, name))
+    return built, asked(
+        f"target {name!r}: {_BUILT}", lambda: effective_capabilities(implementation, contract, built)
     )

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -112,6 +112,15 @@ def show(report: Report, saved: Mapping[str, Saved]) -> None:
     if claim := report.standing():
         _say(claim)
     _say(f"repeat: {report.command}")
+
+
+def show_table(table: Table, otherwise: Iterable[str]) -> None:
+    """Print a table where there is room for one, else lines that say the same."""
+    if is_interactive() and _console().width >= _TABLE_WIDTH:
+        _console().print(table)
+    else:
+        for line in otherwise:
+            _say(line)
 
 
 def show_proof(report: Report) -> None:

@@ -15,9 +15,9 @@ class CannotPlant(Exception):
 
 
 def place_of(mutant: Mutant) -> str:
-    """Name of the function, method (``Class.method``), class or constant that the mutant changes, or nothing.
+    """Name of the function, method (``Class.method``), class or constants that a mutant changes, or nothing.
 
-    Nothing stands for decorators and for statements that run at the import.
+    Nothing stands for decorators, options of classes and statements that run at the import.
 
     >>> source = "class A:\\n    def f(self):\\n        return 1\\n"
     >>> place_of(Mutant("m", "NumberReplacer", 3, "return 1", "return 2", source))
@@ -27,6 +27,8 @@ def place_of(mutant: Mutant) -> str:
         if not node.lineno <= mutant.line <= (node.end_lineno or 0):  # decorators stand above
             continue
         if isinstance(node, ast.ClassDef):
+            if mutant.line < node.body[0].lineno:  # options of the class
+                return ""
             methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
             inside = [one.name for one in methods if one.lineno <= mutant.line <= (one.end_lineno or 0)]
             return f"{node.name}.{inside[0]}" if inside else node.name
@@ -57,25 +59,29 @@ def plant(changed: ModuleType, place: str) -> None:
     """Make the imported module do what the changed one does.
 
     Functions get the changed code and defaults in place, whoever imported them, so do the methods and the
-    defaults of a class; a constant is replaced in all modules that hold it under its name.
+    defaults of a class; a constant is replaced in all modules that hold it under its name. Several constants
+    of one assignment are replaced together.
 
     Raises
     ------
     CannotPlant
         The change is in code that runs once, at the import.
     """
-    old, new = (_look(module, place) for module in (sys.modules[changed.__name__], changed))
-    if isinstance(old, type):
-        _change_class(old, new)
-    elif _functions(old):
-        _change_functions(old, new)
-    elif place and "." not in place:
-        _replace(place, old, new)
-    else:
-        raise CannotPlant(place)
+    for name in place.strip("()").split(", "):
+        old, new = (_look(module, name) for module in (sys.modules[changed.__name__], changed))
+        if isinstance(old, type):
+            _change_class(old, new)
+        elif _functions(old):
+            _change_functions(old, new)
+        elif name and "." not in name:
+            _replace(name, old, new)
+        else:
+            raise CannotPlant(place)
 
 
 def _change_class(old: type, new: type) -> None:
+    if hasattr(old, "__struct_fields__"):  # msgspec keeps defaults where they can't be changed
+        raise CannotPlant(old.__name__)
     for name, value in vars(new).items():
         if name in {"__module__", "__dict__", "__weakref__", "__doc__", "__annotations__"}:
             continue

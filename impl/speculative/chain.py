@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from tokenlaw.impl.speculative.draws import chosen, draw_from_table, draw_or_race
+from tokenlaw.impl.speculative.draws import at_positions, chosen, draw_from_table, draw_or_race
 from tokenlaw.impl.speculative.steps import (
     ForExtra,
     NumberedSteps,
@@ -91,28 +91,34 @@ def drawn_extra(
     numbers: Float64[Tensor, " batch"] | Float64[Tensor, "batch vocabulary"],
 ) -> Int64[Tensor, " batch"]:
     """The same for rows with laws of their own; only the residual that a row needs is made."""
-    rows = torch.arange(len(accepted), device=accepted.device)
-    wanted = target[rows, accepted]
+    wanted = at_positions(target, accepted)
     if tokens.shape[1] == 0:
         return draw_or_race(wanted, numbers)
     rejected = accepted.clamp(max=tokens.shape[1] - 1)  # any position, where no draft is rejected
     if draft is None:
-        taken = torch.zeros_like(wanted).scatter_(1, tokens[rows, rejected, None], 1.0)
+        taken = torch.zeros_like(wanted).scatter_(1, tokens.gather(1, rejected[:, None]), 1.0)
     else:
-        taken = draft[rows, rejected]
-    return draw_or_race(torch.where(bonus[:, None], wanted, residual_weights(wanted, taken)), numbers)
+        taken = at_positions(draft, rejected)
+    return draw_or_race(residual_weights(wanted, taken, whole=bonus), numbers)
 
 
 def residual_weights(
-    target: Float64[Tensor, "*positions vocabulary"], draft: Float64[Tensor, "*positions vocabulary"]
+    target: Float64[Tensor, "*positions vocabulary"],
+    draft: Float64[Tensor, "*positions vocabulary"],
+    *,
+    whole: Bool[Tensor, " *positions"] | None = None,
 ) -> Float64[Tensor, "*positions vocabulary"]:
     """``(target - draft)+``, not normalised; the target's law where that is zero everywhere.
 
-    Equal laws reject nothing, except by rounding: then a token of the target is right.
+    Equal laws reject nothing, except by rounding: then a token of the target is right. So it is where
+    ``whole`` says that nothing was rejected.
 
     >>> residual_weights(torch.tensor([[0.75, 0.25], [0.5, 0.5]]), torch.tensor([[0.5, 0.5], [0.5, 0.5]]))
     tensor([[0.2500, 0.0000],
             [0.5000, 0.5000]])
     """
     excess = (target - draft).clamp_(min=0)
-    return torch.where(excess.any(-1, keepdim=True), excess, target)
+    nothing = excess.sum(-1) == 0
+    if whole is not None:
+        nothing |= whole
+    return torch.where(nothing[..., None], target, excess)

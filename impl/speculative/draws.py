@@ -77,3 +77,18 @@ def chosen(
     tensor([[0.7500]])
     """
     return laws.gather(-1, tokens[..., None])[..., 0]
+
+
+def at_positions(
+    laws: Float64[Tensor, "batch positions vocabulary"], positions: Int64[Tensor, " batch"]
+) -> Float64[Tensor, "batch vocabulary"]:
+    """The law of each row at one position.
+
+    >>> at_positions(torch.tensor([[[0.25, 0.75], [1.0, 0.0]]]), torch.tensor([1]))
+    tensor([[1., 0.]])
+    """
+    rows = torch.arange(len(laws), device=laws.device)
+    if not laws.is_contiguous():  # rows that share memory
+        return laws[rows, positions]
+    # One selection in all laws takes half as long as indexing with pairs.
+    return laws.flatten(0, 1).index_select(0, positions.add(rows, alpha=laws.shape[1]))

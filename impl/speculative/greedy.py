@@ -5,6 +5,7 @@ from torch import Tensor
 
 from tokenlaw.impl.speculative.sample_and_match import matched_tokens
 from tokenlaw.impl.speculative.steps import SampledDrafts
+from tokenlaw.spec.batch_checks import check_batch
 from tokenlaw.spec.generation_contracts import APPROXIMATE, VerifyBatch
 
 
@@ -20,5 +21,12 @@ class GreedyVerifier(SampledDrafts):
     claims = APPROXIMATE
 
     def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; no random number is used."""
+        """Emitted tokens; no random number is used.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `tokenlaw.spec.batch_checks.check_batch`.
+        """
+        check_batch(batch)
         return matched_tokens(batch, batch.target_logits.argmax(-1))

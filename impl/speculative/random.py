@@ -15,8 +15,10 @@ import torch
 from jaxtyping import Float64
 from torch import Tensor
 
+from tokenlaw.spec.number_kinds import is_whole_number
 from tokenlaw.spec.philox import derived_key, uniforms
 from tokenlaw.spec.row_laws import UNSEEDED, RowParameters
+from tokenlaw.spec.tensor_checks import kind_of
 
 
 class Use(IntEnum):
@@ -54,6 +56,8 @@ class RowNumbers:
     """
 
     def __init__(self, seed: int, params: RowParameters, *, position: int = 0) -> None:
+        if not is_whole_number(seed):
+            raise TypeError(f"seed must be a whole number, but is {kind_of(seed)}")
         self._rows, self._device = len(params.temperature), params.temperature.device
         self._seeds, self._seed, self._position = params.seeds, seed, position
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from tokenlaw.impl.speculative.draws import draw, draw_from_table
 from tokenlaw.impl.speculative.random import RowNumbers, Use
 from tokenlaw.impl.speculative.steps import SampledDrafts, in_pieces, is_draft, laws_are_shared, run_length
+from tokenlaw.spec.batch_checks import check_batch
 from tokenlaw.spec.generation_contracts import EXACT, NO_TOKEN, VerifyBatch
 
 
@@ -25,13 +26,20 @@ class SampleAndMatchVerifier(SampledDrafts):
     claims = EXACT
 
     def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens."""
+        """Emitted tokens.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `tokenlaw.spec.batch_checks.check_batch`.
+        """
+        check_batch(batch)
         numbers = RowNumbers(seed, batch.params).uniforms(Use.SAMPLING, batch.shape[1] + 1)
         if laws_are_shared(batch):
             positions = torch.arange(batch.shape[1] + 1, device=numbers.device).expand(numbers.shape)
             return matched_tokens(batch, draw_from_table(batch.target_probs[0], positions, numbers))
         return matched_tokens(
-            batch, in_pieces(draw, batch.target_probs[0].numel(), batch.target_probs, numbers)
+            batch, in_pieces(draw, batch.shape[2] * (batch.shape[1] + 1), batch.target_probs, numbers)
         )
 
 

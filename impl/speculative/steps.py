@@ -9,8 +9,11 @@ from torch import Tensor
 
 from tokenlaw.impl.speculative.draws import draw, draw_from_table
 from tokenlaw.impl.speculative.random import RowNumbers, Use
+from tokenlaw.spec.batch_checks import check_batch, check_drafting
+from tokenlaw.spec.batch_parts import check_parts
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.spec.row_laws import RowParameters, row_laws
+from tokenlaw.spec.tensor_checks import first_true
 
 CACHED = 2**16
 """Numbers of type float64 that are held at a time on a CPU, so that they stay in the cache of one core."""
@@ -25,7 +28,14 @@ class SampledDrafts:
     def draft(
         self, logits: Float[Tensor, "batch vocabulary"], params: RowParameters, *, position: int, seed: int
     ) -> Int64[Tensor, " batch"]:
-        """Drafts of all rows at one position, with numbers that the verification doesn't use."""
+        """Drafts of all rows at one position, with numbers that the verification doesn't use.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `tokenlaw.spec.batch_checks.check_drafting`.
+        """
+        check_drafting(logits, params)
         numbers = RowNumbers(seed, params, position=position).uniforms(Use.DRAFTING, 1)[:, 0]
         laws = row_laws(logits, params)
         if len(laws) > 1 and laws.stride(0) == 0:
@@ -54,7 +64,16 @@ class NumberedSteps(SampledDrafts, ABC):
         uniforms: Float64[Tensor, "batch drafts"] | None = None,
         noise: Float64[Tensor, "batch drafts+1 vocabulary"] | None = None,
     ) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; ``uniforms`` and ``noise`` decide in place of numbers from the seed."""
+        """Emitted tokens; ``uniforms`` and ``noise`` decide in place of numbers from the seed.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `tokenlaw.spec.batch_checks.check_batch`, `check_uniforms` and `check_noise`.
+        """
+        check_batch(batch)
+        check_uniforms(uniforms, batch)
+        check_noise(noise, batch)
         numbers = RowNumbers(seed, batch.params)
         return self.step(
             batch,
@@ -67,6 +86,33 @@ class NumberedSteps(SampledDrafts, ABC):
         self, batch: VerifyBatch, for_tests: Float64[Tensor, "batch drafts"], for_extra: ForExtra
     ) -> Int64[Tensor, "batch drafts+1"]:
         """Emitted tokens; numbers in [0, 1) decide the tests of the drafts, ``for_extra`` the last token."""
+
+
+def check_uniforms(uniforms: Tensor | None, batch: VerifyBatch) -> None:
+    """Refuse given numbers, one a draft, of another dtype, device or shape, or NaN."""
+    if uniforms is not None:
+        _check_form("uniforms", uniforms, list(batch.draft_tokens.shape), batch)
+        _refuse_first("uniforms", uniforms, torch.isnan(uniforms), "0 or more, below 1")
+
+
+def check_noise(noise: Tensor | None, batch: VerifyBatch) -> None:
+    """Refuse given noise, one number a logit of the target, of another form, or not above 0."""
+    if noise is not None:
+        _check_form("noise", noise, list(batch.target_logits.shape), batch)
+        _refuse_first("noise", noise, ~(noise > 0), "above 0")
+
+
+def _check_form(name: str, numbers: Tensor, shape: list[int], batch: VerifyBatch) -> None:
+    check_parts([(name, numbers, shape, (torch.float64,))], "target_logits", batch.target_logits)
+
+
+def _refuse_first(name: str, numbers: Tensor, wrong: Tensor, rule: str) -> None:
+    place = first_true(wrong)
+    if place is not None:
+        where = ", ".join(
+            f"{word} {at}" for word, at in zip(("row", "position", "token"), place, strict=False)
+        )
+        raise ValueError(f"{name}, {where}: {numbers[tuple(place)].item()}; such a number is {rule}")
 
 
 def laws_are_shared(batch: VerifyBatch) -> bool:
@@ -88,7 +134,7 @@ def in_pieces(step: Callable[..., Tensor], elements: int, *tensors: Tensor | Non
     device = next(tensor for tensor in tensors if tensor is not None).device
     size = max(1, piece_size(device) // elements)
     rows = max(len(tensor) for tensor in tensors if tensor is not None)
-    pieces = [slice(start, start + size) for start in range(0, rows, size)]
+    pieces = [slice(start, start + size) for start in range(0, max(rows, 1), size)]
     return torch.cat([step(*(None if one is None else one[piece] for one in tensors)) for piece in pieces])
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from tokenlaw.impl.speculative.tree import TreeVerifier
+from tokenlaw.spec.batch_checks import check_batch, check_tree_batch
 from tokenlaw.spec.generation_contracts import EXACT, TreeBatch, VerifyBatch
 
 
@@ -29,9 +30,23 @@ class TopKTreeVerifier(TreeVerifier):
     def verify(
         self, batch: VerifyBatch, *, seed: int, uniforms: Float64[Tensor, "batch drafts"] | None = None
     ) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; ``uniforms`` decide about acceptance in place of numbers from the seed."""
+        """Emitted tokens; ``uniforms`` decide about acceptance in place of numbers from the seed.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `TreeVerifier.verify`.
+        """
+        check_batch(batch)
         return super().verify(replace(batch, draft_logits=None), seed=seed, uniforms=uniforms)
 
     def verify_tree(self, batch: TreeBatch, *, seed: int) -> Int64[Tensor, "batch depth+1"]:
-        """Emitted tokens; duplicates among siblings are allowed, their second one is always rejected."""
+        """Emitted tokens; duplicates among siblings are allowed, their second one is always rejected.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `TreeVerifier.verify_tree`.
+        """
+        check_tree_batch(batch)
         return super().verify_tree(replace(batch, draft_logits=None), seed=seed)

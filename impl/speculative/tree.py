@@ -16,12 +16,14 @@ from tokenlaw.impl.speculative.draws import draw
 from tokenlaw.impl.speculative.random import RowNumbers, Use
 from tokenlaw.impl.speculative.steps import (
     SampledDrafts,
+    check_uniforms,
     emitted_tokens,
     in_pieces,
     is_draft,
     tokens_to_read,
 )
-from tokenlaw.spec.draft_trees import ROOT, check_parents, children_of
+from tokenlaw.spec.batch_checks import check_batch, check_tree_batch
+from tokenlaw.spec.draft_trees import ROOT, children_of
 from tokenlaw.spec.generation_contracts import TEXTBOOK, TreeBatch, VerifyBatch
 
 NO_NODE = -1
@@ -48,7 +50,15 @@ class TreeVerifier(SampledDrafts):
     def verify(
         self, batch: VerifyBatch, *, seed: int, uniforms: Float64[Tensor, "batch drafts"] | None = None
     ) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; ``uniforms`` decide about acceptance in place of numbers from the seed."""
+        """Emitted tokens; ``uniforms`` decide about acceptance in place of numbers from the seed.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `tokenlaw.spec.batch_checks.check_batch` and `tokenlaw.impl.speculative.steps.check_uniforms`.
+        """
+        check_batch(batch)
+        check_uniforms(uniforms, batch)
         drafts = batch.shape[1]
         children = torch.tensor([*range(drafts), NO_NODE], device=batch.draft_tokens.device)[:, None]
         path = Candidates(
@@ -67,10 +77,11 @@ class TreeVerifier(SampledDrafts):
 
         Raises
         ------
-        ValueError
-            A parent doesn't come before its child, or a node has more children without replacement than
-            there are tokens.
+        TypeError, ValueError
+            As `tokenlaw.spec.batch_checks.check_tree_batch`, or a node has more children without replacement
+            than there are tokens.
         """
+        check_tree_batch(batch)
         children = children_table(batch)
         everywhere = torch.ones_like(batch.tokens, dtype=torch.bool)
         tree = Candidates(
@@ -128,8 +139,7 @@ def verify_candidates(
 
 
 def children_table(batch: TreeBatch) -> Int64[Tensor, "entries most_children"]:
-    """The children of the root and of each node, in order, then `NO_NODE`; refuses what is no tree."""
-    check_parents(batch.parents)
+    """The children of the root and of each node, in order, then `NO_NODE`."""
     families = [children_of(node, batch.parents) for node in range(ROOT, len(batch.parents))]
     most, vocabulary = max(map(len, families)), batch.target_logits.shape[2]
     if most > vocabulary and batch.draft_logits is not None and not batch.replacement:

@@ -18,6 +18,7 @@ from tokenlaw.impl.speculative.steps import (
     run_length,
     tokens_to_read,
 )
+from tokenlaw.spec.batch_checks import check_batch
 from tokenlaw.spec.generation_contracts import APPROXIMATE, VerifyBatch
 
 EPSILON, DELTA = 0.09, 0.3
@@ -45,7 +46,14 @@ class TypicalAcceptance(SampledDrafts):
         self.epsilon, self.delta, self.greedy = epsilon, delta, greedy
 
     def verify(self, batch: VerifyBatch, *, seed: int) -> Int64[Tensor, "batch drafts+1"]:
-        """Emitted tokens; only a sampled added token depends on the seed."""
+        """Emitted tokens; only a sampled added token depends on the seed.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `tokenlaw.spec.batch_checks.check_batch`.
+        """
+        check_batch(batch)
         laws = batch.target_probs
         is_typical = self._is_typical(laws[:, :-1], tokens_to_read(batch))
         accepted = run_length(is_draft(batch) & is_typical)

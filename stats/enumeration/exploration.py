@@ -20,6 +20,9 @@ from tokenlaw.stats.enumeration.raising import outcome_of
 from tokenlaw.stats.enumeration.states import StateGraph
 from tokenlaw.stats.enumeration.tape import Tape
 
+REPEAT_FACTOR = 4
+"""A path is run a second time after 1, 4, 16, ... paths, so that this costs little where there are many."""
+
 
 class Exploration:
     """The paths of a program that were run, and those that are left.
@@ -58,7 +61,7 @@ class Exploration:
             if outcomes is not None:
                 self._add(path, outcomes[number])
         if outcomes is not None and self.paths >= self._checked_at:
-            self._checked_at = 2 * self.paths
+            self._checked_at = REPEAT_FACTOR * self.paths
             self._repeat(program, paths[0], outcomes[0])
 
     def law(self, seconds: float) -> Law:

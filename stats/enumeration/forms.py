@@ -67,7 +67,7 @@ class Forms:
 
     def flat(self) -> "Forms":
         """As a vector, row by row."""
-        return self if self.kind.ndim == 1 else self._map(np.ravel)
+        return self if self.kind.ndim == 1 else self._map(lambda field: field.ravel())
 
     def __getitem__(self, index: object) -> "Forms":
         return self._map(lambda field: field[index])

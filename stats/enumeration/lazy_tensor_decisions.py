@@ -38,9 +38,11 @@ TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"
 def compare(book: NoiseBook, name: str, first: Forms, second: Forms) -> Bools:
     """Decide comparisons; a random number equals another one with probability zero."""
     shape = np.broadcast_shapes(first.kind.shape, second.kind.shape)
-    first, second = first.broadcast(shape).flat(), second.broadcast(shape).flat()
+    first = first.broadcast(shape).flat()
     if first.random.all() and not second.random.any():
-        return _against(book, name, first, second.shift).reshape(shape)
+        # The most frequent comparison, in fewer steps.
+        return _against(book, name, first, np.broadcast_to(second.shift, shape).ravel()).reshape(shape)
+    second = second.broadcast(shape).flat()
     both = first.random & second.random
     swapped = second.random & ~both
     random, bounds = second.where(swapped, first), np.where(swapped, first.shift, second.shift)

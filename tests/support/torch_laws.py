@@ -1,7 +1,6 @@
 """Small helpers of the tests of torch's random operators."""
 
 from collections.abc import Callable, Hashable
-from itertools import product
 from typing import Any
 
 import pytest
@@ -23,17 +22,6 @@ def draws(weights: Any) -> dict[Hashable, float]:
     shares = torch.as_tensor(weights).double()
     shares = shares / shares.sum()
     return {index: share for index, share in enumerate(shares.tolist()) if share > 0}
-
-
-def independent(*laws: dict[Hashable, float]) -> dict[Hashable, float]:
-    """The law of a tuple of independent outcomes."""
-    found: dict[Hashable, float] = {}
-    for outcomes in product(*(law.items() for law in laws)):
-        weight = 1.0
-        for _, share in outcomes:
-            weight *= share
-        found[tuple(outcome for outcome, _ in outcomes)] = weight
-    return found
 
 
 def coin(weight: float) -> dict[Hashable, float]:
