@@ -6,6 +6,10 @@ compared is timed in turns, in processor time, and the least of each counts. Whe
 own, the rival is an exponential race in float32, one token for each row from one given law (``exponential_``,
 then argmax), as engines draw tokens. The ratio is the time of a whole step of K drafts over that of the
 rival's one token; laws are given as well, or are made from logits.
+
+From logits the bar of 1.5 is out of reach: the nine laws in float64 that a step of four drafts has to make take
+2.4, 1.1 and 1.6 times as long as the race at V = 8, 256 and 32,000, without any decision (`row_laws` alone,
+2026-11-30, two busy cores); the race is given its one law.
 """
 
 import time

@@ -109,8 +109,10 @@ class _Rejections:
         found = (kinds * drafts + places) * size + token
         rejected = last < tables.lengths.cpu().numpy()[:, None]
         recovered = np.where(rejected, found, len(kinds) * drafts * size)
-        parts = (np.broadcast_to(places, recovered.shape), recovered)
-        return _Rejections(*(torch.tensor(part.ravel(), device=device) for part in parts), size)
+        places = np.tile(places, len(kinds))
+        return _Rejections(
+            torch.tensor(places, device=device), torch.tensor(recovered.ravel(), device=device), size
+        )
 
     def pairs(
         self, cells: Int64[Tensor, " batch"], draft_tokens: Int64[Tensor, "batch drafts"]

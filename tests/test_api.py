@@ -6,18 +6,13 @@ from pathlib import Path
 import pytest
 
 import tokenlaw
+from support.fakes import put_in_place
 from tokenlaw import in_process
-
-TARGETS = Path(__file__).parent / "targets"
 
 
 @pytest.fixture(autouse=True)
 def _fakes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(
-        in_process, "load_suites", functools.partial(in_process.load_suites, "fake_suites:suites")
-    )
-    monkeypatch.syspath_prepend(str(TARGETS))
-    monkeypatch.chdir(tmp_path)
+    put_in_place(monkeypatch, tmp_path)
 
 
 def test_a_manager_that_holds() -> None:

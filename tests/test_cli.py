@@ -12,10 +12,9 @@ from xml.etree import ElementTree
 import pytest
 
 import tokenlaw
+from support.fakes import put_in_place
 from tokenlaw import counterexamples, runner
 from tokenlaw.cli import main
-
-TARGETS = Path(__file__).parent / "targets"
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,8 @@
 
 import pytest
 
-from support.serving_decoders import CAPABILITIES, Impatient, Leaking, PooledDecoder, ShownDrafts
+from support.pooled_decoder import CAPABILITIES, PooledDecoder
+from support.serving_decoders import Impatient, Leaking, ShownDrafts
 from tokenlaw.spec.requests import DecodeRequest, sample_law
 from tokenlaw.spec.sampling import SamplingParameters
 from tokenlaw.spec.serving import PATIENCE, carry_out

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from support.serving_decoders import PooledDecoder
+from support.pooled_decoder import PooledDecoder
 from tokenlaw.spec.contracts import ContractError
 from tokenlaw.spec.decoders import as_decoder, decoder_factory, target_of
 from tokenlaw.spec.models import in_floats, random_table_model

@@ -1,13 +1,14 @@
 """The sessions of decoders: honest ones hold, each fault breaks its check, and what is found is small."""
 
 import pytest
+from targets import fake_decoders
 
-from support.serving_decoders import CAPABILITIES, FAULTS, Crashing, PooledDecoder, Stopping
+from support.pooled_decoder import CAPABILITIES, PooledDecoder
+from support.serving_decoders import FAULTS, Crashing, Stopping
 from tokenlaw.properties import narrowing
 from tokenlaw.properties.decoder_checks import DECODER_CHECKS
 from tokenlaw.properties.decoder_suite import DecoderTraces, needed_by
 from tokenlaw.spec.contracts import DECODER, ContractError, Implementation
-from tokenlaw.spec.requests import is_finished, law_of_next
 from tokenlaw.spec.sessions import SessionError, session_of
 from tokenlaw.spec.suites import CounterexampleError, Profile
 from tokenlaw.spec.verdicts import Verdict
@@ -75,7 +76,7 @@ def test_what_is_found_is_small_readable_and_runs_again():
 
 
 def test_a_crash_is_unknown_with_its_session(monkeypatch):
-    monkeypatch.setattr(narrowing, "SECONDS", 1.0)
+    monkeypatch.setattr(narrowing, "SECONDS", 0.2)
     rows = evidence(Crashing, selected={"decoder/fork", "decoder/greedy"})
     assert with_verdict(rows, Verdict.UNKNOWN) == {"decoder/fork", "decoder/greedy"}
     (first,) = (row for row in rows.values() if row.counterexample)

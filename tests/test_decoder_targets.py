@@ -1,12 +1,14 @@
 """Decoders behind every face: targets, audits, replays, the library."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from targets import fake_decoders
 
 import tokenlaw
-from support.serving_decoders import CAPABILITIES, PooledDecoder, Stopping
+from support.pooled_decoder import CAPABILITIES, PooledDecoder
+from support.serving_decoders import Stopping
 from tokenlaw.cli import main
 from tokenlaw.counterexamples import in_words, load
 from tokenlaw.errors import BadUse
@@ -14,7 +16,7 @@ from tokenlaw.joined import JoinedSuite
 from tokenlaw.protocol import Limits
 from tokenlaw.runner import audit, replay
 from tokenlaw.spec.contracts import DECODER, ContractError, Implementation
-from tokenlaw.spec.suites import CounterexampleError, Profile
+from tokenlaw.spec.suites import PROFILES, CounterexampleError, Profile
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 from tokenlaw.suites import suites
 from tokenlaw.targets import build_once, from_factory
@@ -80,6 +82,7 @@ def test_a_capability_without_its_members_is_refused():
 
 def test_check_decoder_holds_and_refutes(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(PROFILES, "dev", replace(PROFILES["dev"], examples=60))
     report = tokenlaw.check_decoder(fake_decoders.make, only=GREEDY)
     assert report.verdict is Verdict.HOLDS
     assert tokenlaw.check_decoder(fake_decoders.decode, only=GREEDY).verdict is Verdict.HOLDS
@@ -107,7 +110,7 @@ def test_check_decoder_refuses_what_is_none(arguments, message):
 
 @pytest.mark.usefixtures("_own_folder")
 def test_an_audit_saves_what_a_replay_reads(capsys, tmp_path):
-    assert main(["audit", "fake_decoders:Wrong", "--only", GREEDY]) == 1
+    assert main(["audit", "fake_decoders:Wrong", "--only", GREEDY, "--no-controls"]) == 1
     (saved,) = tmp_path.glob(".tokenlaw/counterexamples/*/decoder-greedy.json")
     assert main(["replay", str(saved), "--target", "fake_decoders:Wrong"]) == 1
     assert main(["replay", str(saved), "--target", "fake_decoders:Plain"]) == 0

@@ -1,13 +1,12 @@
 """Files of known deviations: read, matched to targets, accepted until a day, and refused in one line."""
 
-import functools
 import json
 from pathlib import Path
 
 import pytest
 
 import tokenlaw
-from tokenlaw import in_process, runner
+from support.fakes import SUITES, put_in_place
 from tokenlaw.cli import main
 from tokenlaw.deviation_files import read_deviations
 from tokenlaw.errors import BadUse
@@ -15,8 +14,6 @@ from tokenlaw.protocol import Request
 from tokenlaw.session import Session
 from tokenlaw.spec.verdicts import Evidence, Verdict
 
-TARGETS = Path(__file__).parent / "targets"
-FAKES = "fake_suites:suites"
 KNOWN = "forks tear (issue 7)"
 
 
@@ -45,7 +42,7 @@ def file(*entries: str) -> Path:
 
 def row(path: Path, target: str = "fake_targets:Refuted") -> Evidence:
     """What ``fake/content`` gives when the file is known."""
-    request = Request(target, registry=FAKES, only="fake/content", deviations=read_deviations(path))
+    request = Request(target, registry=SUITES, only="fake/content", deviations=read_deviations(path))
     (found,) = Session(request).run(lambda *_: None, lambda _: None)
     return found
 

@@ -1,6 +1,5 @@
 """Known deviations: muted while they stand, impossible to overlook once they have expired."""
 
-import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 import tokenlaw
+from support.fakes import put_in_place
 from tokenlaw import runner
 from tokenlaw.cli import main
 from tokenlaw.deviations import Replayed
@@ -18,7 +18,6 @@ from tokenlaw.session import Session
 from tokenlaw.spec.contracts import BLOCK_MANAGER
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 
-TARGETS = Path(__file__).parent / "targets"
 KNOWN = "forks tear, rewrite planned (https://example.org/7)"
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from targets.fake_decoders import greedy
 
 from tokenlaw.impl.engine import ReferenceDecoder, TransformerDecoder
 from tokenlaw.impl.engine.runner import Run, TableRunner
@@ -15,7 +16,7 @@ from tokenlaw.spec.contracts import DECODER, OutOfBlocks
 from tokenlaw.spec.decoder_contract import DecoderConfig, ServingDecoder
 from tokenlaw.spec.laws import Tokens
 from tokenlaw.spec.models import in_floats, random_table_model
-from tokenlaw.spec.requests import DecodeRequest, Grammar, is_finished, law_of_next, logprobs
+from tokenlaw.spec.requests import DecodeRequest, Grammar, is_finished, logprobs
 from tokenlaw.spec.sampling import SamplingParameters
 
 VOCABULARY, BLOCKS = 4, 9
@@ -78,7 +79,7 @@ def test_greedy_text_is_that_of_target_only_decoding(seed: int) -> None:
     decoder = ReferenceDecoder(config := configuration(seed))
     asked = served(decoder, random.Random(seed), 8, temperature=0.0)
     for handle, request in asked.items():
-        assert decoder.generated(handle) == [greedy(config, request)] * request.samples
+        assert decoder.generated(handle) == greedy(config.target, request)
     assert decoder.num_free_blocks() == BLOCKS
 
 
@@ -112,7 +113,7 @@ def test_running_samples_are_preempted_and_come_back(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(Scheduler, "preempt", noted)
     decoder = ReferenceDecoder(config := configuration(1, num_blocks=4))
     request = DecodeRequest((1, 2), 6, sampling=SamplingParameters(temperature=0.0), samples=2)
-    assert decoder.decode(request, seed=0) == [greedy(config, request)] * 2
+    assert decoder.decode(request, seed=0) == greedy(config.target, request)
     assert any(preempted), "a sample with tokens of its own has to be among them"
 
 

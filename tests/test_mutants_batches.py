@@ -109,11 +109,18 @@ def test_a_drafter_gets_one_position_of_each_row(shape: tuple[int, ...]) -> None
     check_drafting(torch.zeros(0, 3), RowParameters.default(0))
 
 
+def infinite() -> torch.Tensor:
+    logits = torch.zeros(4, 3, 5)
+    logits[3, 2, 4] = torch.inf
+    return logits
+
+
 def test_of_several_faults_the_first_row_and_token_is_named() -> None:
     tokens, lengths = torch.zeros(4, 2, dtype=torch.int64), torch.tensor([2, 2, 2, 2])
     good = VerifyBatch(tokens, lengths, torch.zeros(4, 3, 5), None, RowParameters.default(4))
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"num_draft_tokens": torch.tensor([0, 3, -1, 2])}, "row 1 has num_draft_tokens 3, outside 0 .. 2"),
+        ({"target_logits": infinite()}, "target_logits, row 3, position 2, token 4: inf is no logit"),
         ({"draft_tokens": tokens + 9}, "row 0, draft 0: token 9 is outside 0 .. 4"),
         ({"draft_tokens": tokens - 1}, "row 0, draft 0: token -1 is outside 0 .. 4"),
         ({"draft_tokens": tokens + torch.tensor([[0], [9], [-3], [0]])}, "row 1, draft 0: token 9"),

@@ -142,8 +142,11 @@ def test_waste_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert {"paged, blocks of 16", "contiguous, maximum", "3.6 %", "90.3 %"} <= set(told)
 
 
-def test_a_picture_can_be_a_png_and_is_the_same_each_time(tmp_path: Path) -> None:
+def test_a_picture_can_be_a_png_and_is_the_same_each_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     needs_matplotlib()
+    monkeypatch.setattr(plot_plan, "curves", lambda _: [(0.1, 2_000, 3_000), (0.5, 87, 108)])
     data = {"tv": 0.5, "cells": 2, "alpha": 1e-9, "beta": 1e-3, "samples": 87, "test": "chi-square"}
     for name in ("a.PNG", "a.svg", "b.svg"):
         plot_plan.plot_plan(data, tmp_path / name)

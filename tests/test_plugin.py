@@ -155,6 +155,7 @@ def test_the_fixture_needs_a_contract(project: pytest.Pytester) -> None:
     )
 
 
+@pytest.mark.slow  # two more processes; tests of the summary have workers too
 def test_with_a_file_a_worker_each_audit_runs_once(project: pytest.Pytester) -> None:
     project.makeconftest(CONFTEST_HERE)
     options = ("-n", "2", "--dist", "loadfile", "--strict-markers", "-k", "manager", *FEW_PLUGINS)

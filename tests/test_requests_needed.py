@@ -42,11 +42,11 @@ def test_decisions_are_judged_with_what_is_asked_for() -> None:
         assert rows(small_budget(BOUNDARY), BOUNDARY, seed=seed)[BOUNDARY].verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("budget", [1, 100, 600])
+@pytest.mark.parametrize("budget", [1, 600])
 def test_the_chi_square_promises_something_with_what_it_asks_for(budget: int) -> None:
     """And not with a third of it."""
     needed = told(rows(budget, CHI_SQUARE)[CHI_SQUARE])
-    for seed in range(3):
+    for seed in range(2):
         assert rows(needed, CHI_SQUARE, seed=seed)[CHI_SQUARE].verdict is Verdict.HOLDS
         assert rows(needed // 3, CHI_SQUARE, seed=seed)[CHI_SQUARE].verdict is Verdict.NOT_EXERCISED
 

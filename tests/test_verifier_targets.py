@@ -1,6 +1,5 @@
 """Verifiers as targets: objects, classes, factories, plain functions; and what their settings do."""
 
-import functools
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 
 import tokenlaw
-from tokenlaw import in_process, runner
+from support.fakes import LAWS, put_in_place
 from tokenlaw.cli import main
 from tokenlaw.conversation import ignore
 from tokenlaw.errors import BadUse
@@ -23,8 +22,6 @@ from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.spec.verifiers import claim_of, is_verify_function
 from tokenlaw.targets import build_once, resolve
 
-TARGETS = Path(__file__).parent / "targets"
-LAWS = "fake_suites:laws"
 LAW = {"schema": "tokenlaw.law/1", "contract": VERIFIER, "words": "rows of a kind"}
 
 

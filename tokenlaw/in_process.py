@@ -80,9 +80,7 @@ def check_here(
     suite = load_suites()[contract]
     require_match({contract: suite}, only)
     _, found = build_once(implementation, contract)
-    if deviations is not None:
-        file = read_deviations(Path(deviations))
-        implementation = with_filed(implementation, _address(offered), file, load_suites())
+    implementation = _with_known(implementation, offered, deviations)
     started = time.monotonic()
     try:
         evidence = evidence_of(
@@ -109,10 +107,7 @@ def check_here(
     told = tuple(control(asked, ignore)) if controls else ()
     claimed = {} if capabilities is None else {"capabilities": sorted(declared[contract])}
     words = claimed | _changed(settings) | {"profile": profile, "seed": seed, "only": only}
-    words |= {} if deviations is None else {"deviations": str(deviations)}
-    words |= {} if controls else {"controls": False}
-    options = ", ".join(f"{option}={value!r}" for option, value in words.items())
-    command = f"tokenlaw.check_{contract.replace('-', '_')}({name}, {options})"
+    command = _call(contract, name, words, deviations, controls=controls)
     typed = _address(offered) if capabilities is None else ""
     target = Target(name, implementation.version, (contract,), {contract: tuple(sorted(found))}, typed)
     report = Report(
@@ -140,6 +135,25 @@ def _require_usable(contract: str, factory: object, only: object, switches: dict
         raise BadUse(
             f"{kind_of(factory)} is no factory of a {contract}: give a function or a class that builds one"
         )
+
+
+def _with_known(
+    implementation: Implementation, offered: Any, deviations: Path | str | None
+) -> Implementation:
+    """The implementation with the known deviations of a file, if there is one."""
+    if deviations is None:
+        return implementation
+    return with_filed(implementation, _address(offered), read_deviations(Path(deviations)), load_suites())
+
+
+def _call(
+    contract: str, name: str, words: dict[str, Any], deviations: Path | str | None, *, controls: bool
+) -> str:
+    """The call that repeats the run."""
+    words = words | ({} if deviations is None else {"deviations": str(deviations)})
+    words |= {} if controls else {"controls": False}
+    options = ", ".join(f"{option}={value!r}" for option, value in words.items())
+    return f"tokenlaw.check_{contract.replace('-', '_')}({name}, {options})"
 
 
 def _with_earlier(

@@ -104,7 +104,7 @@ def _run(block: Block, names: dict[str, Any]) -> str:
 
 def _run_python(block: Block, names: dict[str, Any]) -> str:
     """Run it in this process, from a file, so that messages can quote its lines."""
-    file = Path(f"page_line_{block.place.rpartition(':')[2]}.py")
+    file = Path.cwd() / f"page_line_{block.place.rpartition(':')[2]}.py"
     file.write_text(block.text)
     with redirect_stdout(StringIO()) as printed:
         try:

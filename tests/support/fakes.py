@@ -1,4 +1,4 @@
-"""Fake suites and fake targets in place of ours, in the process of a test and in the children of its audits."""
+"""Fake suites and targets in place of ours, in the process of a test and in the children of its audits."""
 
 import functools
 from pathlib import Path
@@ -25,5 +25,7 @@ def put_in_place(monkeypatch: pytest.MonkeyPatch, folder: Path, registry: str = 
     load = functools.partial(in_process.load_suites, registry)
     monkeypatch.setattr(in_process, "load_suites", load)
     for name in ("audit", "replay"):
-        monkeypatch.setattr(runner, name, functools.partial(getattr(runner, name), registry=registry))
+        ours = getattr(runner, name)
+        fake = functools.update_wrapper(functools.partial(ours, registry=registry), ours)
+        monkeypatch.setattr(runner, name, fake)
     monkeypatch.chdir(folder)

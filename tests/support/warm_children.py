@@ -14,9 +14,8 @@ from tokenlaw import child
 _COMMAND = [sys.executable, "-P", "-m", "tokenlaw.child"]
 _MOST_OPEN_FILES = 256
 _SERVER = multiprocessing.get_context("forkserver")
-_SERVER.set_forkserver_preload(
-    ["tokenlaw.child", "tokenlaw.impl.faults.wrappers", "tokenlaw.stats.verifier_suite"]
-)
+_IMPORTED = ("child", "impl.faults.wrappers", "prove_session", "stats.decoder_suite", "stats.verifier_suite")
+_SERVER.set_forkserver_preload([f"tokenlaw.{name}" for name in _IMPORTED])
 
 
 class WarmProcess:
