@@ -25,7 +25,7 @@ def _one_thread() -> Iterator[None]:
 def warm_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Audits fork their child processes from one that has imported torch: two seconds less for each.
 
-    Only where forks are safe. Tests of the process itself have a fixture of this name that does nothing.
+    Only where forks are safe. Tests of the process itself put ``subprocess`` back.
     """
     if sys.platform == "linux":
         from support.warm_children import WARM

@@ -7,6 +7,7 @@ from support.attention_kernels import Kernel, implementation, run
 from tokenlaw.properties.attention_strategies import Dimensions
 from tokenlaw.properties.attention_suite import AttentionSuite
 from tokenlaw.spec.contracts import ContractError
+from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Verdict
 
 LOW_PRECISION = ["float16", "bfloat16"]
@@ -48,6 +49,9 @@ class LateMaskUndeclared(LateMask):
     scores_in_input_dtype = False
 
 
+FEW = Profile("few", examples=10, max_operations=1, seconds=60.0)
+
+
 def only(dtype):
     return AttentionSuite(Dimensions(dtypes=(dtype,)))
 
@@ -59,7 +63,7 @@ def verdicts(evidence):
 @pytest.mark.parametrize("dtype", LOW_PRECISION)
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3))])
 def test_eager_kernels_hold_when_they_declare_it(dtype, seed):
-    assert verdicts(run(Declared, suite=only(dtype), seed=seed)) == {}
+    assert verdicts(run(Declared, suite=only(dtype), seed=seed, profile=FEW)) == {}
 
 
 @pytest.mark.parametrize("dtype", LOW_PRECISION)

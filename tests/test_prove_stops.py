@@ -1,6 +1,7 @@
 """Ctrl-C during ``tokenlaw prove``: the bounds that are known by then are told; a second one ends it."""
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
@@ -27,23 +28,17 @@ def interrupt(times):
             os.kill(os.getppid(), signal.SIGINT)
             time.sleep(1)
 
-def tosses():
-    return [int(random.random() < 0.5) for _ in range(12)]
-
 def stopped():
     interrupt(1)
     time.sleep(0.01)
-    return tosses()
+    return [int(random.random() < 0.5) for _ in range(12)]
 
 def stopped_twice():
     interrupt(2)
-    return tosses()
+    return [0]
 
 def law(tokens):
     return [0.5, 0.5]
-
-def law_of_a_biased_coin(tokens):
-    return [0.9, 0.1]
 """
 
 COMMAND = """
@@ -70,34 +65,56 @@ def proved(folder: Path, *words: str) -> tuple[subprocess.CompletedProcess[str],
     return found, json.loads(report.read_text())["checks"][0] if report.exists() else None
 
 
-@pytest.mark.parametrize("spec", ["law", "tosses"])
-def test_an_interrupt_gives_the_bounds_so_far(tmp_path: Path, spec: str) -> None:
-    """The spec, a law of the next token or another program, is followed to its end."""
-    found, row = proved(tmp_path, "programs.py::stopped", "--spec", f"programs.py::{spec}")
-    assert found.returncode == 2, found.stderr
-    assert "not decided: stopped" in found.stdout
-    assert "it was stopped (Ctrl-C); run it again, for longer" in found.stdout
-    assert "Ctrl-C again ends at once" in found.stderr
-    assert row is not None
-    statistics = row["statistics"]
+def require_bounds(statistics: dict[str, Any] | None) -> None:
+    """Of twelve even tosses, the equally probable paths that were run, and nothing else, are known."""
+    assert statistics is not None
     assert 5 <= statistics["paths"] < 4096  # some paths are run twice
     assert statistics["unexplored"] == pytest.approx(1 - statistics["paths"] / 4096)
     assert statistics["tv_at_least"] == 0
     assert statistics["tv_at_most"] == pytest.approx(statistics["unexplored"])
 
 
-def test_a_law_without_a_spec_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
-    found, row = proved(tmp_path, "programs.py::stopped")
-    assert found.returncode == 2
-    assert "of the probability unexplored); nothing was compared with it" in found.stdout
+def test_an_interrupt_gives_the_bounds_so_far(tmp_path: Path) -> None:
+    found, row = proved(tmp_path, "programs.py::stopped", "--spec", "programs.py::law")
+    assert found.returncode == 2, found.stderr
+    assert "not decided: stopped" in found.stdout
+    assert "it was stopped (Ctrl-C); run it again, for longer" in found.stdout
+    assert "Ctrl-C again ends at once" in found.stderr
     assert row is not None
-    assert row["verdict"] == "not exercised"
+    require_bounds(row["statistics"])
 
 
-def test_what_is_certain_already_is_refuted(tmp_path: Path) -> None:
-    found, _ = proved(tmp_path, "programs.py::stopped", "--spec", "programs.py::law_of_a_biased_coin")
-    assert found.returncode == 1
-    assert "refuted: stopped" in found.stdout
+def stopped_after(runs: int) -> tuple[Named, Bounds]:
+    """Twelve tosses, and bounds that stop their enumeration once they have run so often."""
+    done: list[int] = []
+
+    def tosses() -> list[int]:
+        done.append(1)
+        return [int(random.random() < 0.5) for _ in range(12)]
+
+    return Named(tosses, "tosses"), Bounds(stopped=lambda: len(done) >= runs)
+
+
+def test_a_spec_that_is_a_program_is_followed_to_its_end() -> None:
+    tosses, bounds = stopped_after(10)
+    found = prove_program(tosses, Named(tosses.function, "the same"), bounds, ignore)
+    assert found.verdict is Verdict.UNKNOWN
+    require_bounds(found.statistics)
+
+
+def test_a_law_without_a_spec_is_told_as_far_as_it_goes() -> None:
+    tosses, bounds = stopped_after(10)
+    found = prove_program(tosses, None, bounds, ignore)
+    assert found.verdict is Verdict.NOT_EXERCISED
+    assert "of the probability unexplored); nothing was compared with it" in found.message
+
+
+def test_what_is_certain_already_is_refuted() -> None:
+    tosses, bounds = stopped_after(10)
+    found = prove_program(tosses, Named(lambda tokens: [0.9, 0.1], "law_of_a_biased_coin"), bounds, ignore)
+    assert found.verdict is Verdict.REFUTED
+    assert found.statistics is not None
+    assert found.statistics["paths"] < 4096
 
 
 def test_a_second_interrupt_ends_it_without_a_verdict(tmp_path: Path) -> None:

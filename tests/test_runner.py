@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tokenlaw import process
 from tokenlaw.errors import BadUse, ToolFault
 from tokenlaw.protocol import Limits
 from tokenlaw.report import Report
@@ -20,8 +21,9 @@ TARGETS = Path(__file__).parent / "targets"
 
 
 @pytest.fixture
-def warm_children() -> None:
-    """Here children start as those of an audit do."""
+def _real_children(warm_children: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Children start as those of every audit do."""
+    monkeypatch.setattr(process, "subprocess", subprocess)
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +49,7 @@ def wait_until(condition: Callable[[], bool]) -> bool:
     return condition()
 
 
+@pytest.mark.usefixtures("_real_children")
 def test_every_contract_is_run_and_described() -> None:
     seen: list[tuple[str, int, int]] = []
     report = run("BOTH", seed=3, progress=lambda *event: seen.append(event))
@@ -70,6 +73,7 @@ def test_a_plain_factory_is_wrapped_and_its_capabilities_are_probed() -> None:
     assert report.target.capabilities == {BLOCK_MANAGER: ("fork",)}
 
 
+@pytest.mark.usefixtures("_real_children")
 def test_noise_on_stdout_and_processes_left_behind_disturb_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +83,7 @@ def test_noise_on_stdout_and_processes_left_behind_disturb_nothing(
     assert has_ended(tmp_path / "pid")
 
 
+@pytest.mark.usefixtures("_real_children")
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -111,11 +116,13 @@ def test_what_was_refuted_before_the_process_died_stays_refuted() -> None:
     assert unknown.counterexample["operations"][0]["tokens"] == [3, 0]
 
 
+@pytest.mark.usefixtures("_real_children")
 def test_what_a_target_writes_to_the_channel_is_ignored() -> None:
     report = run("Forging")
     assert [row.verdict for row in report.evidence] == [Verdict.HOLDS, Verdict.NOT_SUPPORTED]
 
 
+@pytest.mark.usefixtures("_real_children")
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 def test_a_process_that_left_the_session_is_ended_and_not_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -136,6 +143,7 @@ def test_the_child_ends_with_its_parent(tmp_path: Path, monkeypatch: pytest.Monk
     assert wait_until(lambda: has_ended(tmp_path / "pid"))
 
 
+@pytest.mark.usefixtures("_real_children")
 def test_a_hang_is_found_early_with_its_stack_and_its_trace() -> None:
     report = run("Hanging", limits=Limits(quiet=0.5))
     assert report.verdict is Verdict.UNKNOWN
@@ -152,7 +160,7 @@ def test_a_run_that_never_ends_is_stopped() -> None:
 
 
 def test_a_target_that_hangs_while_it_is_imported_is_unknown() -> None:
-    report = audit("hanging_module:x", registry="fake_suites:suites", limits=Limits(start=1))
+    report = audit("hanging_module:x", registry="fake_suites:suites", limits=Limits(start=3))
     assert [(row.check.id, row.verdict) for row in report.evidence] == [("target/load", Verdict.UNKNOWN)]
     assert "hanging_module.py" in report.evidence[0].message
     assert report.target.name == "hanging_module:x"

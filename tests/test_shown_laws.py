@@ -43,6 +43,11 @@ def test_what_adds_most_to_the_total_variation_comes_first(trial: Trial) -> None
 
 
 def test_the_law_names_its_rows_and_its_samples(trial: Trial) -> None:
+    """Half of the rows are of the kind; honest shares are out of these bounds with probability below 1e-40.
+
+    Power: rows of the other kind that are counted as well, or half of the kind that isn't, are always
+    out of them (1 - 1e-6).
+    """
     shown = shown_gate(trial, COMPLETED)
     assert shown["what"] == "completed law"
     assert shown["where"].startswith("rows of kind 'plain")
@@ -61,7 +66,11 @@ def test_intervals_are_those_of_clopper_and_pearson(trial: Trial) -> None:
 
 
 def test_the_fault_is_visible(trial: Trial) -> None:
-    """With 2,000 rows that all begin with token 0 some other beginning is far below its probability."""
+    """Of 2,000 rows none begins with a token whose probability is 0.84: nothing is left to chance.
+
+    Of 900 rows or more, none among them, the interval ends below 0.01; without a fault such a token would be
+    missed by all of them with probability 1e-700.
+    """
     missing = [one for name, one in outcomes(shown_gate(trial, COMPLETED)).items() if "[0" not in name]
     assert missing
     assert all(one["count"] == 0 and one["high"] < one["exact"] for one in missing[:1])

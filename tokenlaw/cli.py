@@ -14,22 +14,21 @@ import tempfile
 import traceback
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
 from tokenlaw import __version__
+from tokenlaw.cli_audit import audit
 from tokenlaw.cli_compare import compare
 from tokenlaw.cli_diagram import diagram
 from tokenlaw.cli_faults import faults
 from tokenlaw.cli_plan import plan
 from tokenlaw.cli_prove import prove
 from tokenlaw.cli_report import report
-from tokenlaw.cli_seeds import refuse_others, vary
-from tokenlaw.counterexamples import FOLDER
 from tokenlaw.errors import BadUse, ToolFault
-from tokenlaw.options import ClaimName, Device, ProfileName, Target, chosen
-from tokenlaw.report_files import Html, Json, Markdown, ReportFiles
+from tokenlaw.options import Device
+from tokenlaw.report_files import Html, Json, ReportFiles
 from tokenlaw.text import one_line, without_middle
 
 BAD_USE, TOOL_FAULT, INTERRUPTED, BROKEN_PIPE = 3, 4, 130, 141
@@ -62,88 +61,7 @@ def _root(
         context.default_map = {"audit": configuration(Path.cwd()).defaults()}
 
 
-@app.command()
-def audit(
-    context: typer.Context,
-    target: Target,
-    json: Json = None,
-    junit: Annotated[Path | None, typer.Option(help="Write it as JUnit XML to this file, or -.")] = None,
-    html: Html = None,
-    markdown: Markdown = None,
-    seed: Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)] = 0,
-    profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
-    only: Annotated[str, typer.Option(metavar="GLOB", help="Only checks whose id matches.")] = "*",
-    contract: Annotated[list[str] | None, typer.Option(help="Only this contract; may be repeated.")] = None,
-    counterexamples: Annotated[Path, typer.Option(help="Folder for counterexamples.")] = FOLDER,
-    device: Device = "cpu",
-    claims: Annotated[ClaimName | None, typer.Option(help="Hold a verifier to this claim.")] = None,
-    alpha: Annotated[float, typer.Option(help="Chance that laws refute an exact verifier.")] = 1e-9,
-    budget: Annotated[int | None, typer.Option(help="Requests given to a verifier.", min=1)] = None,
-    tolerance: Annotated[float, typer.Option(metavar="EPS", help="Accept laws within this TV.")] = 0.0,
-    continued: Annotated[
-        Path | None,
-        typer.Option("--continue", metavar="REPORT.json", help="Go on from the laws of this report."),
-    ] = None,
-    deviations: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Known deviations, which don't count.")
-    ] = None,
-    controls: Annotated[
-        bool, typer.Option(help="Ask the reference, and the target in a broken wrapper, as well.")
-    ] = True,
-    vary_seed: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Use N seeds, and say how often each check refutes.", min=1),
-    ] = None,
-) -> int:
-    """Audit TARGET: every check of every contract that it fulfils.
-
-    [tool.tokenlaw] of the nearest pyproject.toml may give target, profile, alpha, budget and deviations.
-    """
-    from tokenlaw import counterexamples as saving
-    from tokenlaw import terminal
-    from tokenlaw.deviation_files import read_deviations
-    from tokenlaw.earlier import read_earlier
-    from tokenlaw.protocol import Request
-    from tokenlaw.runner import audit as run_audit
-    from tokenlaw.spec.suites import Settings
-
-    if vary_seed is not None:
-        refuse_others({"--junit": junit, "--html": html, "--markdown": markdown, "--continue": continued})
-    files = ReportFiles.named(context, json=json, junit=junit, html=html, markdown=markdown)
-    files.leave_room_for(counterexamples, "--counterexamples")
-    saving.require_folder(counterexamples)
-    wanted = tuple(contract) if contract else None
-    settings = Settings(device, claims and str(claims), alpha, budget, tolerance)
-    asked: dict[str, Any] = {
-        "profile": str(profile),
-        "seed": seed,
-        "only": only,
-        "contracts": wanted,
-        "settings": settings,
-        "given": chosen(context),
-        "deviations": None if deviations is None else read_deviations(deviations),
-    }
-    if vary_seed is not None:
-        return vary(Request(target, **asked), vary_seed, files.paths.get("--json"))
-    earlier = None if continued is None else read_earlier(continued)
-    heading = f"tokenlaw {__version__}: auditing {one_line(target)}, profile {profile}, seed {seed}"
-    with terminal.progress() as progress:
-        report = run_audit(
-            target,
-            **asked,
-            earlier=earlier,
-            controls=controls,
-            progress=progress,
-            resolved=lambda: print(heading, flush=True),
-        )
-    saved = saving.save(report, counterexamples)
-    unwritten = files.write(report)
-    terminal.show(report, saved)
-    if unwritten:
-        raise BadUse("; ".join(unwritten))
-    return report.status
-
-
+app.command()(audit)
 app.command()(prove)
 app.command()(faults)
 app.command()(report)
@@ -168,12 +86,8 @@ def replay(
     from tokenlaw.spec.suites import Settings
 
     files = ReportFiles.named(context, json=json, html=html)
-    report = run_replay(load(trace), target, source=str(trace), settings=Settings(device=device))
-    unwritten = files.write(report)
-    terminal.show(report, {})
-    if unwritten:
-        raise BadUse("; ".join(unwritten))
-    return report.status
+    replayed = run_replay(load(trace), target, source=str(trace), settings=Settings(device=device))
+    return files.finish(replayed, lambda: terminal.show(replayed, {}))
 
 
 @app.command("list")

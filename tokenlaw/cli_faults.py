@@ -13,7 +13,7 @@ import typer
 
 from tokenlaw import __version__
 from tokenlaw.errors import BadUse
-from tokenlaw.options import STDOUT, ProfileName, report_file
+from tokenlaw.options import STDOUT, HowMuch, ProfileName, Seed, report_file
 
 
 class Family(StrEnum):
@@ -33,8 +33,8 @@ def faults(
     plot: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it as a heat map: a name in .svg or .png.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)] = 0,
-    profile: Annotated[ProfileName, typer.Option(help="How much is tried.")] = ProfileName.DEV,
+    seed: Seed = 0,
+    profile: HowMuch = ProfileName.DEV,
     processes: Annotated[
         int | None, typer.Option(help="Audits at one time; as many as there are cores.", min=1)
     ] = None,

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from tokenlaw import __version__
-from tokenlaw.errors import BadUse
 from tokenlaw.options import ClaimName
 from tokenlaw.prove_command import MAX_PATHS, SECONDS
 from tokenlaw.report_files import Html, Json, ReportFiles
@@ -64,8 +63,5 @@ def prove(
             progress=progress,
             resolved=lambda: print(heading, flush=True),
         )
-    unwritten = files.write(report)
-    terminal.show_proof(report)
-    if unwritten:
-        raise BadUse("; ".join(unwritten))
-    return 0 if law_alone(report) else report.status
+    status = files.finish(report, lambda: terminal.show_proof(report))
+    return 0 if law_alone(report) else status

@@ -81,29 +81,7 @@ def check_here(
     require_match({contract: suite}, only)
     _, found = build_once(implementation, contract)
     implementation = _with_known(implementation, offered, deviations)
-    started = time.monotonic()
-    try:
-        evidence = evidence_of(
-            suite,
-            implementation,
-            profile=chosen_profile,
-            seed=seed,
-            selected=matching(suite, only),
-            progress=ignore,
-            settings=chosen,
-        )
-    except ContractError as error:
-        raise BadUse(one_line(str(error))) from error
-    asked = Audited(
-        suite=suite,
-        implementation=implementation,
-        capabilities=found,
-        profile=chosen_profile,
-        seed=seed,
-        settings=chosen,
-        evidence=evidence,
-        seconds=time.monotonic() - started,
-    )
+    asked = _run(Audited(suite, implementation, found, chosen_profile, seed, chosen, (), 0.0), only)
     told = tuple(control(asked, ignore)) if controls else ()
     claimed = {} if capabilities is None else {"capabilities": sorted(declared[contract])}
     words = claimed | _changed(settings) | {"profile": profile, "seed": seed, "only": only}
@@ -112,7 +90,7 @@ def check_here(
     target = Target(name, implementation.version, (contract,), {contract: tuple(sorted(found))}, typed)
     report = Report(
         target,
-        tuple(evidence),
+        tuple(asked.evidence),
         profile,
         seed,
         versions(),
@@ -135,6 +113,24 @@ def _require_usable(contract: str, factory: object, only: object, switches: dict
         raise BadUse(
             f"{kind_of(factory)} is no factory of a {contract}: give a function or a class that builds one"
         )
+
+
+def _run(asked: Audited, only: str) -> Audited:
+    """The same with the evidence of the selected checks, and the time that it took."""
+    started = time.monotonic()
+    try:
+        evidence = evidence_of(
+            asked.suite,
+            asked.implementation,
+            profile=asked.profile,
+            seed=asked.seed,
+            selected=matching(asked.suite, only),
+            progress=ignore,
+            settings=asked.settings,
+        )
+    except ContractError as error:
+        raise BadUse(one_line(str(error))) from error
+    return replace(asked, evidence=evidence, seconds=time.monotonic() - started)
 
 
 def _with_known(

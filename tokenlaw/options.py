@@ -55,3 +55,5 @@ class ClaimName(StrEnum):
 
 Device = Annotated[str, typer.Option(help="torch device on which tensors are made.")]
 Target = Annotated[str, typer.Argument(help="An installed adapter (tokenlaw list), or module:attribute.")]
+Seed = Annotated[int, typer.Option(help="The same seed repeats the run.", min=0)]
+HowMuch = Annotated[ProfileName, typer.Option(help="How much is tried.")]

@@ -16,6 +16,7 @@ from tokenlaw.report import Report
 from tokenlaw.writing import formatted, write_to
 
 Json = Annotated[Path | None, typer.Option(help="Write the report as JSON to this file, or -.")]
+Junit = Annotated[Path | None, typer.Option(help="Write it as JUnit XML to this file, or -.")]
 Html = Annotated[Path | None, typer.Option(help="Write it as an HTML page to this file, or -.")]
 Markdown = Annotated[
     Path | None, typer.Option(help="Write a summary as Markdown to this file, or -: for step summaries.")
@@ -104,3 +105,17 @@ class ReportFiles:
             except BadUse as error:
                 unwritten.append(str(error))
         return unwritten
+
+    def finish(self, report: Report, show: Callable[[], None]) -> int:
+        """Write all files, then show the report; its exit status.
+
+        Raises
+        ------
+        BadUse
+            A file couldn't be written; told after the report.
+        """
+        unwritten = self.write(report)
+        show()
+        if unwritten:
+            raise BadUse("; ".join(unwritten))
+        return report.status

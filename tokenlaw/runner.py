@@ -44,17 +44,14 @@ def audit(
     Parameters
     ----------
     target : name of an installed adapter, or ``module:attribute``.
-    profile : ``dev``, ``ci`` or ``deep``: how much is tried.
-    seed : the run repeats with the same seed.
+    profile, seed : ``dev``, ``ci`` or ``deep``: how much is tried; the same seed repeats the run.
     only : glob over check ids.
     contracts : those to audit; all that the target fulfils by default.
     settings : device, claims, and what tests of laws may spend.
-    given : names of the settings that were chosen for this run, and are refused if none of its contracts
-        looks at them; all that aren't the defaults if None.
+    given : settings that are refused if no contract looks at them; if None, all that aren't the defaults.
     earlier : report whose evidence about laws counts along (`tokenlaw.earlier.read_earlier`).
     deviations : known ones, beside those of the target (`tokenlaw.deviation_files.read_deviations`).
-    controls : whether our reference, which must hold, and the target in a broken wrapper, which must be
-        refuted, are asked as well (`tokenlaw.controls`).
+    controls : whether the reference, and the target in a broken wrapper, are asked too (`tokenlaw.controls`).
     progress : called as ``progress(what, done, total)``.
     resolved : called once the target is loaded and built, before its first check.
     limits : when a child process is given up.
@@ -71,7 +68,7 @@ def audit(
     require_glob(only)
     require_bool("controls", controls)
     request = Request(
-        target=target,
+        target,
         profile=profile_named(profile).name,
         seed=seed_of(seed),
         only=only,

@@ -1,7 +1,10 @@
 """A pytest plugin: tests are collected once, then every mutant meets those that reach its function."""
 
+import signal
 import sys
 import time
+from contextlib import suppress
+from importlib import import_module
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +22,12 @@ KILLED, SURVIVED, LEFT = "killed", "survived", "left out"
 
 SLOWEST, PATIENCE = 1.0, 5.0
 """Under a mutant a test may take so many processor seconds and so many times its usual time."""
+
+SURE = 5.0
+"""So many times as much, before a test that took too long counts as failed."""
+
+QUICK = 0.2
+"""Tests of so many seconds are run once for what they import."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,8 @@ class Judge:
         if missing:
             self.usual |= measured(missing, self.modules)
             self.remember(self.usual)
+        quick = [item for name, item in items.items() if self.usual[name].seconds < QUICK]
+        import_like(quick)
         for mutant in self.mutants:
             self.tell(self._judge(mutant, items))
         return True
@@ -80,9 +91,11 @@ class Judge:
     def _judge(self, mutant: Mutant, items: dict[str, pytest.Item]) -> Judged:
         place = place_of(mutant)
         chosen = self._chosen(mutant.module, place, items)
-        said, signal = in_child(lambda say: _try(mutant, place, chosen, self.usual, say))
+        said, killer = in_child(lambda say: _try(mutant, place, chosen, self.usual, say))
+        if killer == signal.SIGPROF:
+            said, killer = in_child(lambda say: _try(mutant, place, chosen, self.usual, say, SURE))
         last = said[-1] if said else ["start", ""]
-        if signal:
+        if killer:
             last = ["died", last[1]]
         outcome = {"died": KILLED, "passed": SURVIVED, "left": LEFT}[last[0]]
         if outcome == KILLED:
@@ -107,8 +120,15 @@ class Judge:
         return chosen
 
 
-def _try(mutant: Mutant, place: str, items: list[pytest.Item], usual: dict[str, Usual], say: Say) -> None:
-    limit_processor_time(SLOWEST)
+def _try(
+    mutant: Mutant,
+    place: str,
+    items: list[pytest.Item],
+    usual: dict[str, Usual],
+    say: Say,
+    patience: float = 1.0,
+) -> None:
+    limit_processor_time(patience * SLOWEST)
     say(["died", "import"])
     try:
         changed = load(mutant)
@@ -120,11 +140,26 @@ def _try(mutant: Mutant, place: str, items: list[pytest.Item], usual: dict[str, 
         say(["left", ""])
         return
     for item, following in _pairs(items):
-        limit_processor_time(SLOWEST + PATIENCE * usual[item.nodeid].seconds)
+        limit_processor_time(patience * (SLOWEST + PATIENCE * usual[item.nodeid].seconds))
         say(["died", item.nodeid])
         if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
             return
     say(["passed", ""])
+
+
+def import_like(items: list[pytest.Item]) -> None:
+    """Import here what these tests import while they run, so that no fork takes its time for that."""
+
+    def run(say: Say) -> None:
+        before = set(sys.modules)
+        for item, following in _pairs(items):
+            runtestprotocol(item, log=False, nextitem=following)
+        say(sorted(set(sys.modules) - before))
+
+    said, _ = in_child(run)
+    for name in said[-1]:
+        with suppress(Exception):
+            import_module(name)
 
 
 def _pairs(items: list[pytest.Item]) -> Iterator[tuple[pytest.Item, pytest.Item | None]]:

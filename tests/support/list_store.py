@@ -137,11 +137,13 @@ def implementation(store: type[KVStore], capabilities: frozenset[str] = ALL) -> 
     return Implementation("list", "0", {KV_STORE: store}, {KV_STORE: capabilities})
 
 
-def audit(store: type[KVStore], *, seed: int, dtype: str = "float32") -> Sequence[Evidence]:
+def audit(
+    store: type[KVStore], *, seed: int, dtype: str = "float32", selected: frozenset[str] = IDS
+) -> Sequence[Evidence]:
     return KVStoreSuite(dtype=dtype).run(
         implementation(store),
         profile=Profile("test", examples=60, max_operations=12, seconds=60.0),
         seed=seed,
-        selected=IDS,
+        selected=selected,
         progress=lambda what, done, total: None,
     )
