@@ -76,7 +76,7 @@ class ShadowedStore:
         self.operation = -1
         self._attention = AttentionJudge(implementation, config)
         self._created = 0
-        self._most_blocks = 0
+        self._most_blocks = self._most_tokens = 0
         self._most_sequences = 0
 
     def next_number(self) -> int:
@@ -122,14 +122,15 @@ class ShadowedStore:
         return -(-length // self.config.block_size)
 
     def remember_room(self) -> None:
-        """Take down how many blocks, at least, and how many sequences are held at this time.
+        """Take down how many blocks and tokens, at least, and how many sequences are held at this time.
 
         A store may keep its layers apart: where they differ in length, the shortest counts.
         """
         longest: dict[int, int] = {}
         for sequence in self.live:
-            longest[sequence.family] = max(longest.get(sequence.family, 0), self.blocks(sequence.shortest))
-        self._most_blocks = max(self._most_blocks, sum(longest.values()))
+            longest[sequence.family] = max(longest.get(sequence.family, 0), sequence.shortest)
+        self._most_blocks = max(self._most_blocks, sum(map(self.blocks, longest.values())))
+        self._most_tokens = max(self._most_tokens, sum(longest.values()))
         self._most_sequences = max(self._most_sequences, len(self.live))
 
     def has_held(self, length: int, grown: Shadow | None = None) -> bool:
@@ -137,13 +138,13 @@ class ShadowedStore:
 
         True is certain: what it held is counted with everything shared that may be, what it would hold with
         nothing shared, blocks of rolled back positions and reserved room kept, and a block for an empty
-        sequence.
+        sequence. Tokens are counted as well as blocks: a pool may be one of single slots.
         """
         lengths = [max(one.peak, one.room, length if one is grown else 0) for one in self.live]
         lengths += [length] if grown is None else []
-        blocks = sum(max(1, self.blocks(one)) for one in lengths)
-        undamaged = not any(one.damaged for one in self.live)
-        return undamaged and blocks <= self._most_blocks and len(lengths) <= self._most_sequences
+        fits = sum(max(1, self.blocks(one)) for one in lengths) <= self._most_blocks
+        fits &= sum(lengths) <= self._most_tokens and len(lengths) <= self._most_sequences
+        return fits and not any(one.damaged for one in self.live)
 
     def report(
         self,

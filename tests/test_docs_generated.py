@@ -1,5 +1,6 @@
 """What is generated from the code is what the code says now."""
 
+import doctest
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -100,3 +101,11 @@ def test_docstrings_become_markdown() -> None:
 def test_signatures_are_those_of_the_source() -> None:
     signature: Any = import_module("docstrings").signature
     assert signature(Door.open, "open") == "open(far: 'int | None' = None, *, slowly: bool = False) -> None"
+
+
+@pytest.mark.usefixtures("_generators")
+@pytest.mark.parametrize("name", ["docstrings", "site_hooks", "tables"])
+def test_the_examples_of_the_generators_are_true(name: str) -> None:
+    failed, tried = doctest.testmod(import_module(name))
+    assert tried
+    assert not failed

@@ -3,11 +3,11 @@
 import signal
 import sys
 import time
-from contextlib import suppress
-from importlib import import_module
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any
 
 import pytest
