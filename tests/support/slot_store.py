@@ -1,4 +1,4 @@
-"""An honest KV store whose pool is one of single slots, as token-granular pools are: nothing is rounded up."""
+"""An honest KV store whose pool is one of single slots, as token-granular pools are."""
 
 import torch
 from torch import Tensor
