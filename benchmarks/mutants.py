@@ -76,7 +76,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "spec.batch_parts": ROWS,
     "spec.generation_contracts": ROWS,
     "spec.verifiers": ("test_mutants_verifiers.py",),
-    "spec.capabilities": ("test_attention_cases.py", *SUITES),
+    "spec.capabilities": ("test_attention_cases.py", "test_strategies.py", "test_targets.py", *SUITES),
     "spec.announcing": SUITES,
     "spec.contracts": (*SUITES, "test_rules.py"),
     "spec.deviations": ("test_deviations.py",),

@@ -19,7 +19,13 @@ Part = tuple[str, Any, list[int], tuple[torch.dtype, ...]]
 
 
 def check_target(name: str, target: Any) -> None:
-    """The target's logits, or its laws, which give a batch its sizes and its device."""
+    """Refuse what can't be the target's logits, or its laws, which give a batch its sizes and its device.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `tokenlaw.spec.tensor_checks.require_tensor`; ValueError also for a wrong shape.
+    """
     require_tensor(name, target, FLOATS)
     require_numbers(name, target)
     if target.dim() != 3 or min(target.shape[1:]) < 1:
@@ -30,7 +36,7 @@ def check_target(name: str, target: Any) -> None:
 
 
 def check_parts(parts: Iterable[Part], name: str, target: Tensor) -> None:
-    """Dtype, device and shape of everything else; ``name`` is that of the target."""
+    """Refuse a wrong dtype (`TypeError`), device or shape of all else; ``name`` is that of the target."""
     for part, found, shape, dtypes in parts:
         require_tensor(part, found, dtypes)
         if found.device != target.device:
@@ -57,7 +63,7 @@ def parts_of_params(params: Any, rows: int) -> Iterator[Part]:
 
 
 def check_params(params: RowParameters) -> None:
-    """The numbers of sampling parameters; where all rows share their memory, one row is looked at."""
+    """Raise `ValueError` for sampling parameters out of range; of rows that share memory one is looked at."""
     for name, (fits, rule) in _RULES.items():
         numbers: Tensor = getattr(params, name)
         if all_fit(numbers[:1] if params.shared else numbers, fits):
@@ -87,7 +93,7 @@ def all_fit(numbers: Tensor, fits: Callable[[float], bool]) -> bool:
 def check_tokens(
     name: str, tokens: Int64[Tensor, "batch positions"], vocabulary: int, read: Read | None = None
 ) -> None:
-    """Every token that is read is one of the vocabulary; all of them are without ``read``."""
+    """Raise `ValueError` unless every token that is read, all without ``read``, is of the vocabulary."""
     if all_fit(tokens, lambda token: 0 <= token < vocabulary):
         return
     outside = (tokens < 0) | (tokens >= vocabulary)
@@ -102,7 +108,7 @@ def check_tokens(
 def check_logits(
     name: str, logits: Float[Tensor, "batch positions vocabulary"], read: Read | None = None
 ) -> None:
-    """Every position that is read (`check_tokens`) has finite logits or minus infinity, and a finite one.
+    """Raise `ValueError` unless every position that is read has finite logits or -inf, and a finite one.
 
     Finite numbers are told in one pass. Else the largest logit of a position shows all faults: NaN and
     infinity win, and so does the last minus infinity. Rows that share memory are looked at once.

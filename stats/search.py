@@ -99,12 +99,11 @@ def search(
         `tokenlaw.stats.protocol.ProtocolError`, end the search and are passed on, unless it has refuted.
     claims : what it is held to: the completed law, with ``textbook`` the joint law as well.
     seed, device : of the run; the same seed gives the same result.
-    examples : pairs of laws that are tried at most.
+    examples, guided : pairs of laws that are tried at most, and how many more that hypothesis chooses.
     rows : mean number of rows of each.
     alive : called after each call of the verifier.
     needed : log e-value of the search from which on it refutes.
     own_drafter : whether the verifier has a drafter of its own; half of the examples use it then.
-    guided : further examples, chosen by hypothesis.
     spare : rows that making it smaller, and trying it once more, may take in all.
     rows_at_once : rows of a call at most.
     refused : rows that the verifier doesn't take, of `tokenlaw.spec.generation_contracts.REFUSALS`.
@@ -126,8 +125,7 @@ def search(
     rows_left = min(found.rows, (spare - hunt.shrinking_rows) * 4 / 5)
     counterexample = {"name": found.name, "claims": claims, "seed": seed, "rows": rows_left}
     counterexample |= found.pair.to_data()
-    again = f"log10 e = {log10_of(found.log_e)} ({log10_of(hunt.threshold)} refutes)"
-    shown = None
+    again, shown = f"log10 e = {log10_of(found.log_e)} ({log10_of(hunt.threshold)} refutes)", None
     try:
         if rows_left >= LEAST_ROWS:
             trial = repeat(verifier, counterexample, device=device, alive=alive, rows_at_once=rows_at_once)
@@ -135,8 +133,8 @@ def search(
             shown = shown_gate(trial, worst_law(trial, claims))
     except (CrashError, ProtocolError) as error:
         again += f"; tried once more, it fails: {error}"
-    finding = f"{found.pair.describe()}\n{again}"
-    return SearchResult(log_e, hunt.samples, len(hunt.log_es), finding, counterexample, shown=shown)
+    told = f"{found.pair.describe()}\n{again}"
+    return SearchResult(log_e, hunt.samples, len(hunt.log_es), told, counterexample, shown=shown)
 
 
 def repeat(

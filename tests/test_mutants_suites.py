@@ -8,7 +8,7 @@ import pytest
 
 from tokenlaw.spec import stopwatch
 from tokenlaw.spec.announcing import announce, announce_evidence, listening
-from tokenlaw.spec.capabilities import missing_members, needed
+from tokenlaw.spec.capabilities import missing_members, needed, probe_capabilities
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
     DECODER,
@@ -87,6 +87,20 @@ def test_an_attribute_is_there_unless_it_is_zero_and_a_method_if_it_can_be_calle
     without_limit = Windowed()
     without_limit.window = None  # the attribute exists: this manager has no window now
     assert missing_members(members, without_limit) == ["lookahead", "fork", "rollback"]
+
+
+class Verifies:
+    """Shows by a keyword and by a method what it can do."""
+
+    def verify(self, batch: object, *, seed: int, noise: object = None) -> object:
+        return batch
+
+    def draft(self, logits: object) -> object:
+        return logits
+
+
+def test_what_can_only_be_declared_is_not_found() -> None:
+    assert probe_capabilities(VERIFIER, Verifies()) == {"noise", "draft"}
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,15 @@
 """The pytest plugin, on fake suites and targets."""
 
+import functools
+import os
 from typing import Any
 
 import pytest
 
-from support.plugin_projects import CONFTEST, CONFTEST_HERE, FEW_PLUGINS, prepare
+from support.plugin_projects import CONFTEST_HERE, FAKES, FEW_PLUGINS, prepare
 from tokenlaw import runner
 from tokenlaw.report import Report
+from tokenlaw.runner import audit, require_usable
 from tokenlaw.spec.suites import Settings
 
 pytest_plugins = ["pytester"]
@@ -138,11 +141,14 @@ def test_bad_use_that_only_the_audit_finds_is_named(
     result.stdout.fnmatch_lines(["BadUse: lying: declares block-manager capability 'fork' but *"])
 
 
-def test_a_target_that_ends_its_process_does_not_end_pytest(project: pytest.Pytester) -> None:
+def test_a_target_that_ends_its_process_does_not_end_pytest(
+    project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     project.makepyfile(exiting_module="import os; os._exit(0)")
-    project.makeconftest(CONFTEST)
-    options = ("-k", "manager", "--tokenlaw-target", "exiting_module:x", *FEW_PLUGINS)
-    result = project.runpytest_subprocess(*options)
+    monkeypatch.setenv("PYTHONPATH", str(project.path), prepend=os.pathsep)
+    for ours in (audit, require_usable):
+        monkeypatch.setattr(runner, ours.__name__, functools.partial(ours, registry=FAKES))
+    result = project.runpytest_inprocess("-k", "manager", "--tokenlaw-target", "exiting_module:x")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["unknown: target/load", "*exited with status 0 in the middle of the run"])
 
@@ -173,6 +179,7 @@ def test_the_installed_suites_are_collected(pytester: pytest.Pytester) -> None:
         "-q",
         "--import-mode=importlib",
         "--strict-markers",
+        *FEW_PLUGINS,
     )
     assert result.ret == 0
     names = ["*test_block_manager?kv/content?", "*test_kv_store?store/content?", "*test_paged_attention?*?"]

@@ -2,7 +2,7 @@
 
 >>> import tokenlaw
 >>> def test_my_manager():
-...     tokenlaw.check_block_manager(lambda config: MyManager(config))  # doctest: +SKIP
+...     tokenlaw.check_block_manager(lambda config: MyManager(config))
 """
 
 import os
@@ -13,13 +13,15 @@ from typing import Any
 from tokenlaw.arguments import wrong
 from tokenlaw.earlier import Earlier, earlier_of, read_earlier
 from tokenlaw.errors import BadUse
-from tokenlaw.in_process import check_here
+from tokenlaw.in_process import How, check_here
 from tokenlaw.report import Report
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, PAGED_ATTENTION, VERIFIER
 from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.tensor_checks import kind_of
 from tokenlaw.spec.verifiers import verifier_factory
 from tokenlaw.targets import asked
+
+_VERIFIER_IS = "verifier: give an object with verify, or a function of (batch, *, seed)"
 
 
 def check_block_manager(
@@ -61,12 +63,7 @@ def check_block_manager(
         BLOCK_MANAGER,
         factory,
         capabilities=capabilities,
-        profile=profile,
-        seed=seed,
-        only=only,
-        deviations=deviations,
-        controls=controls,
-        raises=raises,
+        how=How(profile, seed, only, deviations, controls, raises),
     )
 
 
@@ -89,12 +86,7 @@ def check_kv_store(
         factory,
         capabilities=capabilities,
         settings=Settings(device=device),
-        profile=profile,
-        seed=seed,
-        only=only,
-        deviations=deviations,
-        controls=controls,
-        raises=raises,
+        how=How(profile, seed, only, deviations, controls, raises),
     )
 
 
@@ -120,12 +112,7 @@ def check_paged_attention(
         factory,
         capabilities=capabilities,
         settings=Settings(device=device),
-        profile=profile,
-        seed=seed,
-        only=only,
-        deviations=deviations,
-        controls=controls,
-        raises=raises,
+        how=How(profile, seed, only, deviations, controls, raises),
     )
 
 
@@ -174,33 +161,30 @@ def check_verifier(
     Examples
     --------
     >>> def verify(batch, *, seed):
-    ...     return torch.full((batch.shape[0], batch.shape[1] + 1), 0)  # always token 0
-    >>> tokenlaw.check_verifier(verify)  # doctest: +SKIP
-    Traceback (most recent call last):
-    tokenlaw.in_process.Refuted: ...
+    ...     return batch.draft_tokens.new_zeros(batch.shape[0], batch.shape[1] + 1)  # always token 0
+    >>> check_verifier(verify, only="law/protocol", controls=False, raises=False).verdict
+    <Verdict.REFUTED: 'refuted'>
     """
     __tracebackhide__ = True
-    factory = asked("the verifier", lambda: verifier_factory(verifier)) or verifier
-    if not callable(factory):
-        raise BadUse(
-            f"{kind_of(verifier)} is no verifier: give an object with verify, or a function of "
-            "(batch, *, seed)"
-        )
-    earlier = None if continued is None else earlier_from(continued)
+    factory = factory_of(verifier, verifier_factory, "the verifier", _VERIFIER_IS)
     return check_here(
         VERIFIER,
         factory,
         offered=verifier,
         capabilities=capabilities,
         settings=Settings(device=device, claims=claims, alpha=alpha, budget=budget, tolerance=tolerance),
-        earlier=earlier,
-        profile=profile,
-        seed=seed,
-        only=only,
-        deviations=deviations,
-        controls=controls,
-        raises=raises,
+        earlier=None if continued is None else earlier_from(continued),
+        how=How(profile, seed, only, deviations, controls, raises),
     )
+
+
+def factory_of(offered: Any, find: Callable[[Any], Any], who: str, expected: str) -> Callable[..., Any]:
+    """The factory that was offered, or that ``find`` sees in it; raises `BadUse` if it is none."""
+    __tracebackhide__ = True
+    factory: Callable[..., Any] = asked(who, lambda: find(offered)) or offered
+    if not callable(factory):
+        raise BadUse(f"{kind_of(offered)} is no {expected}")
+    return factory
 
 
 def earlier_from(continued: Report | Path | str) -> Earlier:

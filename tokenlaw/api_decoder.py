@@ -4,15 +4,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tokenlaw.api import earlier_from
-from tokenlaw.errors import BadUse
-from tokenlaw.in_process import check_here
+from tokenlaw.api import earlier_from, factory_of
+from tokenlaw.in_process import How, check_here
 from tokenlaw.report import Report
 from tokenlaw.spec.contracts import DECODER
 from tokenlaw.spec.decoders import decoder_factory
 from tokenlaw.spec.suites import Settings
-from tokenlaw.spec.tensor_checks import kind_of
-from tokenlaw.targets import asked
 
 
 def check_decoder(
@@ -54,12 +51,8 @@ def check_decoder(
         As `check_block_manager`; bad use is also an earlier report that can't be continued.
     """
     __tracebackhide__ = True
-    factory = asked("the decoder", lambda: decoder_factory(decoder)) or decoder
-    if not callable(factory):
-        raise BadUse(
-            f"{kind_of(decoder)} is no factory of decoders: give a function or a class, "
-            "DecoderConfig -> decoder"
-        )
+    words = "factory of decoders: give a function or a class, DecoderConfig -> decoder"
+    factory = factory_of(decoder, decoder_factory, "the decoder", words)
     return check_here(
         DECODER,
         factory,
@@ -67,10 +60,5 @@ def check_decoder(
         capabilities=capabilities,
         settings=Settings(alpha=alpha, budget=budget, tolerance=tolerance),
         earlier=None if continued is None else earlier_from(continued),
-        profile=profile,
-        seed=seed,
-        only=only,
-        deviations=deviations,
-        controls=controls,
-        raises=raises,
+        how=How(profile, seed, only, deviations, controls, raises),
     )

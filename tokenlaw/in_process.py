@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,18 @@ class Inconclusive(AssertionError):
         self.report = report
 
 
+@dataclass(frozen=True)
+class How:
+    """How a suite is asked here: the options that all of the library's checks have, as they were given."""
+
+    profile: str
+    seed: int
+    only: str
+    deviations: Path | str | None
+    controls: bool
+    raises: bool
+
+
 def check_here(
     contract: str,
     factory: Callable[..., Any],
@@ -58,17 +70,12 @@ def check_here(
     capabilities: Iterable[str] | None,
     settings: Settings = DEFAULTS,
     earlier: Earlier | None = None,
-    profile: str,
-    seed: int,
-    only: str,
-    deviations: Path | str | None,
-    controls: bool,
-    raises: bool,
+    how: How,
 ) -> Report:
     """Run one suite; ``offered`` is what the caller gave, where that isn't the factory."""
     __tracebackhide__ = True
-    _require_usable(contract, factory, only, {"controls": controls, "raises": raises})
-    seed, settings, chosen_profile = seed_of(seed), plain_settings(settings), profile_named(profile)
+    _require_usable(contract, factory, how)
+    seed, settings, profile = seed_of(how.seed), plain_settings(settings), profile_named(how.profile)
     offered = factory if offered is None else offered
     name = getattr(offered, "__qualname__", type(offered).__qualname__)
     declared = {}
@@ -78,20 +85,20 @@ def check_here(
     require_usable_settings(settings)
     chosen, seeds = _with_earlier(settings, earlier, name, contract, seed)
     suite = load_suites()[contract]
-    require_match({contract: suite}, only)
+    require_match({contract: suite}, how.only)
     _, found = build_once(implementation, contract)
-    implementation = _with_known(implementation, offered, deviations)
-    asked = _run(Audited(suite, implementation, found, chosen_profile, seed, chosen, (), 0.0), only)
-    told = tuple(control(asked, ignore)) if controls else ()
+    implementation = _with_known(implementation, offered, how.deviations)
+    asked = _run(Audited(suite, implementation, found, profile, seed, chosen, (), 0.0), how.only)
+    told = tuple(control(asked, ignore)) if how.controls else ()
     claimed = {} if capabilities is None else {"capabilities": sorted(declared[contract])}
-    words = claimed | _changed(settings) | {"profile": profile, "seed": seed, "only": only}
-    command = _call(contract, name, words, deviations, controls=controls)
+    words = claimed | _changed(settings) | {"profile": profile.name, "seed": seed, "only": how.only}
+    command = _call(contract, name, words, how)
     typed = _address(offered) if capabilities is None else ""
     target = Target(name, implementation.version, (contract,), {contract: tuple(sorted(found))}, typed)
     report = Report(
         target,
         tuple(asked.evidence),
-        profile,
+        profile.name,
         seed,
         versions(),
         command,
@@ -99,16 +106,16 @@ def check_here(
         continued=seeds,
         controls=told,
     )
-    if raises:
+    if how.raises:
         raise_unless_holds(report)
     return report
 
 
-def _require_usable(contract: str, factory: object, only: object, switches: dict[str, object]) -> None:
+def _require_usable(contract: str, factory: object, how: How) -> None:
     """Raise `BadUse` for what is no factory, no glob, or neither on nor off."""
-    require_glob(only)
-    for name, value in switches.items():
-        require_bool(name, value)
+    require_glob(how.only)
+    require_bool("controls", how.controls)
+    require_bool("raises", how.raises)
     if not callable(factory):
         raise BadUse(
             f"{kind_of(factory)} is no factory of a {contract}: give a function or a class that builds one"
@@ -142,12 +149,10 @@ def _with_known(
     return with_filed(implementation, _address(offered), read_deviations(Path(deviations)), load_suites())
 
 
-def _call(
-    contract: str, name: str, words: dict[str, Any], deviations: Path | str | None, *, controls: bool
-) -> str:
+def _call(contract: str, name: str, words: dict[str, Any], how: How) -> str:
     """The call that repeats the run."""
-    words = words | ({} if deviations is None else {"deviations": str(deviations)})
-    words |= {} if controls else {"controls": False}
+    words = words | ({} if how.deviations is None else {"deviations": str(how.deviations)})
+    words |= {} if how.controls else {"controls": False}
     options = ", ".join(f"{option}={value!r}" for option, value in words.items())
     return f"tokenlaw.check_{contract.replace('-', '_')}({name}, {options})"
 

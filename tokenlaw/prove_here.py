@@ -63,20 +63,24 @@ def prove(
     bounds = Bounds(*plain_bounds(max_paths, seconds, tolerance))
     name, against = name_of(program), name_of(spec)
     evidence = prove_program(Named(program, name), Named(spec, against), bounds)
-    changed = {option: value for option, value in vars(bounds).items() if value != getattr(Bounds(), option)}
-    options = "".join(f", {option}={value!r}" for option, value in changed.items())
     report = Report(
         Target(name, IN_THIS_PROCESS, (PROGRAM,)),
         (evidence,),
         PROFILE,
         0,
         versions(),
-        f"tokenlaw.prove({name}, spec={against}{options})",
+        f"tokenlaw.prove({name}, spec={against}{_options(bounds)})",
         evidence.seconds,
     )
     if raises:
         raise_unless_holds(report)
     return report
+
+
+def _options(bounds: Bounds) -> str:
+    """The bounds that aren't the defaults, as arguments of a call."""
+    changed = {option: value for option, value in vars(bounds).items() if value != getattr(Bounds(), option)}
+    return "".join(f", {option}={value!r}" for option, value in changed.items())
 
 
 def name_of(function: Any) -> str:

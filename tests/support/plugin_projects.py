@@ -28,21 +28,12 @@ def test_manager(tokenlaw_check):
 def test_store(tokenlaw_check):
     tokenlaw_check()
 """
-CONFTEST = f"""
-import functools
-from tokenlaw import checks, runner
-
-checks.load_suites = functools.partial(checks.load_suites, {FAKES!r})
-runner.audit = functools.partial(runner.audit, registry={FAKES!r})
-runner.require_usable = functools.partial(runner.require_usable, registry={FAKES!r})
-"""
-
 CONFTEST_HERE = """
 from support import plugin_projects
 
 plugin_projects.put_fakes_in_place()
 """
-"""The same for audits in the process of the test, which saves the start of another."""
+"""Fakes in place of the suites of another pytest; its audits are in its own process, which saves a start."""
 
 FEW_PLUGINS = ("-p", "no:benchmark", "-p", "no:hypothesispytest", "-p", "no:jaxtyping")
 """Others' plugins take most of the time in which pytest starts."""

@@ -14,8 +14,9 @@ from tokenlaw import child
 _COMMAND = [sys.executable, "-P", "-m", "tokenlaw.child"]
 _MOST_OPEN_FILES = 256
 _SERVER = multiprocessing.get_context("forkserver")
-_IMPORTED = ("child", "impl.faults.wrappers", "prove_session", "stats.decoder_suite", "stats.verifier_suite")
-_SERVER.set_forkserver_preload([f"tokenlaw.{name}" for name in _IMPORTED])
+_OURS = ("child", "impl.faults.wrappers", "prove_session", "stats.decoder_suite", "stats.verifier_suite")
+_SYMBOLS = "torch.fx.experimental.symbolic_shapes"  # a proof imports it
+_SERVER.set_forkserver_preload([*(f"tokenlaw.{name}" for name in _OURS), _SYMBOLS])
 
 
 class WarmProcess:
