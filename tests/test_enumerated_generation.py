@@ -57,7 +57,8 @@ def target_only(target: Any, vocabulary: int) -> Law:
     def laws(tokens: list[int]) -> list[float]:
         with torch.no_grad():
             logits = target(torch.tensor([tokens])).logits[0, -1]
-        return logits.double().softmax(-1).tolist()  # type: ignore[no-any-return]
+        law: list[float] = logits.double().softmax(-1).tolist()
+        return law
 
     found = {}
     for new in product(range(vocabulary), repeat=NEW):

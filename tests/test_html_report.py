@@ -68,7 +68,9 @@ def test_a_refuted_law_is_drawn_as_paired_bars_with_intervals() -> None:
 
 
 def test_bars_are_as_long_as_their_probabilities() -> None:
-    bars = figure(msgspec.convert(refuted_law().statistics["laws_shown"][0], ShownLaw)).bars  # type: ignore[index]
+    statistics = refuted_law().statistics
+    assert statistics is not None
+    bars = figure(msgspec.convert(statistics["laws_shown"][0], ShownLaw)).bars
     assert [(bar.exact, bar.found) for bar in bars] == [(0, 40), (100, 60), (52, 50)]
     assert [bar.verdict for bar in bars] == ["impossible", "too rare", ""]
     assert (bars[1].low, bars[1].high) == (50, 70)
@@ -176,6 +178,21 @@ def test_what_is_no_report_is_bad_use(
 def test_a_damaged_ledger_is_seen(wrong: dict[str, object]) -> None:
     data = report_of(holding_law()).to_data()
     data["ledger"][0] |= wrong
+    with pytest.raises(BadUse, match="a damaged report"):
+        stored(data)
+
+
+@pytest.mark.parametrize("observed", [2000.0, 1e308, -1e308])
+def test_a_p_value_above_one_is_shown_as_one(observed: float) -> None:
+    """The logarithm of a p-value is 0 at most; a report that says more is still shown."""
+    data = report_of(holding_law()).to_data()
+    data["ledger"][0] |= {"kind": "chi-square", "observed": observed}
+    assert ("p = 1" if observed > 0 else "p = 0") in to_html(data).decode()
+
+
+def test_a_count_beyond_all_counts_is_damage() -> None:
+    data = report_of(holding_law()).to_data()
+    data["checks"][0]["exercised"] = {"rows": 10**400}
     with pytest.raises(BadUse, match="a damaged report"):
         stored(data)
 

@@ -20,6 +20,9 @@ from tokenlaw.stats.verifier_checks import BOUNDARY, PROTOCOL, ROWS
 class Watched(ChainVerifier):
     """Remembers the largest call and which parameters rows had."""
 
+    most_rows: int
+    refuses: frozenset[str]
+
     def __init__(self) -> None:
         self.largest = 0
         self.used: set[str] = set()
@@ -38,7 +41,7 @@ class Watched(ChainVerifier):
 @pytest.mark.parametrize("most", [1, 7, 60])
 def test_calls_are_as_small_as_the_verifier_asks(most: int) -> None:
     verifier = Watched()
-    verifier.most_rows = most  # type: ignore[attr-defined]
+    verifier.most_rows = most
     found = audited(lambda: verifier, budget=1_000)
     assert verifier.largest == most
     assert {row.verdict for row in found.values()} <= {
@@ -52,7 +55,7 @@ def test_calls_are_as_small_as_the_verifier_asks(most: int) -> None:
 @pytest.mark.parametrize("refused", sorted(REFUSALS))
 def test_refused_rows_never_come(refused: str) -> None:
     verifier = Watched()
-    verifier.refuses = frozenset({refused})  # type: ignore[attr-defined]
+    verifier.refuses = frozenset({refused})
     found = audited(lambda: verifier, budget=15_000)
     name = "other temperatures" if refused == "temperature" else refused
     assert name not in verifier.used

@@ -1,6 +1,7 @@
 """The law of whole requests: stop tokens, grammars, penalties, and what they refuse."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,8 +20,9 @@ def model(seed: int) -> TableModel[float]:
     return in_floats(random_table_model(vocabulary_size=3, order=2, seed=seed))
 
 
-def any_request(**options: object) -> DecodeRequest:
-    return DecodeRequest(**{"prompt": (2, 0), "num_tokens": 3, **options})  # type: ignore[arg-type]  # any
+def any_request(**options: Any) -> DecodeRequest:
+    asked: dict[str, Any] = {"prompt": (2, 0), "num_tokens": 3, **options}
+    return DecodeRequest(**asked)
 
 
 @given(st.integers(0, 10_000))

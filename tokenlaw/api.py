@@ -135,12 +135,11 @@ def check_verifier(
 ) -> Report:
     """Test the laws of one step of speculative decoding in this process.
 
-    `tokenlaw.batch_of_laws` makes a batch to try the verifier by hand.
-
     Parameters
     ----------
     verifier : an object with a method ``verify`` (`tokenlaw.spec.generation_contracts.Verifier`), a class or
         a factory of one without arguments, or a plain function ``verify(batch, *, seed)``.
+        `tokenlaw.batch_of_laws` makes a batch to try it by hand.
     claims : what the verifier is held to, in place of its attribute ``claims`` (without one: ``textbook``).
         ``textbook``: tokens and accepted length have the joint law of chain rejection sampling. ``block``:
         they have that of block verification. ``exact``: only the emitted text has the law of the target,
@@ -160,6 +159,7 @@ def check_verifier(
 
     Examples
     --------
+    >>> from tokenlaw import check_verifier
     >>> def verify(batch, *, seed):
     ...     return batch.draft_tokens.new_zeros(batch.shape[0], batch.shape[1] + 1)  # always token 0
     >>> check_verifier(verify, only="law/protocol", controls=False, raises=False).verdict

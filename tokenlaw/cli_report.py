@@ -47,21 +47,21 @@ def report(
         "--markdown": report_file(context, markdown, "--markdown"),
     }
     require_different(paths)
-    for option, content in contents.items():
-        page = paths[option]
-        assert page is not None
-        write_to(page, option, content)
-        if option == "--html" and page != STDOUT:
-            print(f"{page}: open it in a browser")
+    for option, path in paths.items():
+        if path is not None:
+            write_to(path, option, contents[option])
+    page = paths["--html"]
+    if page not in (None, STDOUT):
+        print(f"{page}: open it in a browser")
     return 0
 
 
 def _plot(data: dict[str, Any], source: str, path: Path) -> None:
     """A heat map of a matrix of faults; accepted drafts against theory of anything else."""
     from tokenlaw.html_data import stored
-    from tokenlaw.html_faults import SCHEMA, matrix
+    from tokenlaw.html_faults import is_matrix, matrix
 
-    if data.get("schema") == SCHEMA:
+    if is_matrix(data):
         from tokenlaw.plot_faults import plot_faults
 
         matrix(data, source)

@@ -88,6 +88,10 @@ class Statistics(msgspec.Struct, frozen=True):
         return [ShownLaw("law of the program", tuple(pairs), "where it differs most", path=self.path)]
 
 
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+"""How often something happened."""
+
+
 class Row(msgspec.Struct, frozen=True):
     """A check with its verdict."""
 
@@ -97,8 +101,8 @@ class Row(msgspec.Struct, frozen=True):
     rule: str = ""
     contract: str = ""
     severity: str = ""
-    exercised: dict[str, int] = {}
-    operations: int = 0
+    exercised: dict[str, Count] = {}
+    operations: Count = 0
     seconds: float = 0.0
     message: str = ""
     counterexample: dict[str, Any] | None = None

@@ -82,6 +82,11 @@ class FaultsPage:
     families: tuple[Family, ...]
 
 
+def is_matrix(data: object) -> bool:
+    """Whether plain data say that they are a matrix of faults."""
+    return isinstance(data, Mapping) and data.get("schema") == SCHEMA
+
+
 def matrix(data: Mapping[str, Any], source: str) -> Matrix:
     """The matrix that plain data are; raises `BadUse`, which names ``source``, for what is damaged."""
     try:

@@ -8,6 +8,9 @@ from tokenlaw.html_data import Entry
 _PLAIN = 4
 """Numbers between this many powers of ten and as many negative ones are written out."""
 
+_LARGEST = 2**63
+"""No whole number of a report is as large."""
+
 
 @dataclass(frozen=True)
 class LedgerView:
@@ -45,9 +48,14 @@ def _told(log10: float, *, gate: bool) -> str:
         return "e = \u221e" if gate else "p = 0"
     if gate:
         return f"e = {10.0**log10:.2g}" if abs(log10) < _PLAIN else f"e = 10^{log10:.1f}"
-    return f"p = {10.0**-log10:.2g}"
+    return f"p = {10.0 ** -max(log10, 0.0):.2g}"
 
 
 def number(value: object) -> str:
-    """A number with three digits; nothing for what is none."""
-    return f"{value:.3g}" if isinstance(value, int | float) else ""
+    """A number with three digits; nothing for what is none.
+
+    >>> number(0.12345), number("x"), number(10**400)
+    ('0.123', '', '')
+    """
+    is_number = isinstance(value, float) or (isinstance(value, int) and abs(value) < _LARGEST)
+    return f"{value:.3g}" if is_number else ""

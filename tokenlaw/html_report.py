@@ -16,8 +16,7 @@ from markupsafe import Markup
 from tokenlaw.diagram_legend import legend
 from tokenlaw.diagram_svg import STYLE
 from tokenlaw.html_data import stored
-from tokenlaw.html_faults import SCHEMA as FAULTS_SCHEMA
-from tokenlaw.html_faults import faults_page, matrix
+from tokenlaw.html_faults import faults_page, is_matrix, matrix
 from tokenlaw.html_view import MARKS, page_of
 from tokenlaw.text import encodable, printable
 
@@ -34,8 +33,7 @@ def to_html(data: Mapping[str, Any], source: str = "report") -> bytes:
     BadUse
         The data are neither, or of another version, or damaged.
     """
-    schema = data.get("schema") if isinstance(data, Mapping) else None
-    if schema == FAULTS_SCHEMA:
+    if is_matrix(data):
         return _rendered("faults.html", page=faults_page(matrix(data, source)))
     return _rendered("report.html", page=page_of(stored(data, source)))
 

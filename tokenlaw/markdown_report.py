@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tokenlaw.html_data import stored
-from tokenlaw.html_faults import SCHEMA as FAULTS_SCHEMA
-from tokenlaw.html_faults import Matrix, faults_page, matrix
+from tokenlaw.html_faults import Matrix, faults_page, is_matrix, matrix
 from tokenlaw.html_faults import Row as Fate
 from tokenlaw.html_view import KNOWN, MARKS, CheckView, Page, page_of
 from tokenlaw.markdown_text import block, code, document, folded, plain, table
@@ -27,8 +26,7 @@ def to_markdown(data: Mapping[str, Any], source: str = "report") -> bytes:
     BadUse
         The data are neither, or of another version, or damaged.
     """
-    schema = data.get("schema") if isinstance(data, Mapping) else None
-    if schema == FAULTS_SCHEMA:
+    if is_matrix(data):
         return document(_faults_parts(matrix(data, source)))
     return document(_parts(page_of(stored(data, source))))
 
