@@ -91,7 +91,9 @@ def test_races(benchmark: BenchmarkFixture) -> None:
 
 def assisted_generation(vocabulary: int, drafts: int, tokens: int) -> Callable[[], tuple[int, ...]]:
     """An unmodified ``generate`` of a tiny Llama with another one as its assistant."""
-    transformers = pytest.importorskip("transformers")
+    transformers = pytest.importorskip(
+        "transformers", reason="transformers isn't installed: pip install 'tokenlaw[transformers]'"
+    )
 
     def model(seed: int) -> Any:
         torch.manual_seed(seed)

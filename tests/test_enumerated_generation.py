@@ -16,7 +16,9 @@ NEW = 2
 
 def model(kind: str, vocabulary: int, seed: int) -> Any:
     """A tiny random model whose cache matters."""
-    transformers = pytest.importorskip("transformers")
+    transformers = pytest.importorskip(
+        "transformers", reason="transformers isn't installed: pip install 'tokenlaw[transformers]'"
+    )
     torch.manual_seed(seed)
     ends = {"eos_token_id": None, "bos_token_id": None, "pad_token_id": 0}
     if kind == "gpt2":

@@ -21,10 +21,14 @@ from tokenlaw.stats.verifier_suite import VerifierSuite
 BUDGET = 12_000
 
 
+class EndOfProcess(BaseException):
+    """Nothing stops it, as nothing stops the end of a process."""
+
+
 def announced(make: Callable[[], Any]) -> list[dict[str, Any]]:
     """Places of a run, in order; ends where the verifier does."""
     heard: list[dict[str, Any]] = []
-    with listening(heard.append), contextlib.suppress(SystemExit):
+    with listening(heard.append), contextlib.suppress(EndOfProcess):
         audited(make, budget=BUDGET)
     return heard
 
@@ -33,10 +37,6 @@ def replayed(make: Callable[[], Any], place: dict[str, Any]) -> dict[str, Eviden
     """Evidence of the checks that were given rows."""
     rows = VerifierSuite().replay(implementation(make), place)
     return {row.check.id: row for row in rows if row.operations}
-
-
-class EndOfProcess(BaseException):
-    """Nothing stops it, as nothing stops the end of a process."""
 
 
 class Dying(ChainVerifier):
