@@ -42,7 +42,8 @@ CHECK = {
     "message": "complete: place, expected, found, the trace in words; of laws that hold: what was visible",
     "counterexample": "plain data that `tokenlaw replay` runs when it is saved to a file; null without",
     "statistics": "of laws: `samples`, `power` (`tv`, `probability`), `ledger`, `evidence` (`proved`, "
-    "`probed`, `sampled`), and what a later run needs to go on; null without",
+    "`probed`, `sampled`), `beside` (other statistics, which decide nothing), and what a later run needs to "
+    "go on; null without",
     "known": "reason and link of a known deviation, which doesn't count; else empty",
     "frames": "what the target said of itself after each operation of the counterexample, to be drawn",
 }
@@ -106,7 +107,8 @@ def exit_statuses() -> str:
 
 {NOTE}
 The first that occurs among its checks is the verdict of a run. `tokenlaw audit`, `prove` and `replay` end
-with its status; under pytest it is a failed test, in the library an exception.
+with its status; under pytest it is a failed test, in the library an exception. A proof without `--spec`
+compares nothing and is `not exercised`; it ends with 0 if the whole law of the program is known.
 
 {table(("verdict", "exit status", ""), verdicts)}
 

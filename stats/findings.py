@@ -82,7 +82,7 @@ def _cells(check: str, counts: np.ndarray, law: np.ndarray) -> list[str]:
     places = np.argwhere(law > 0)
     return [
         f"  {outcome_words(check, places[cell.cell].tolist())}: {cell.observed} times, "
-        f"expected {cell.expected:.1f} (p = {cell.p_value:.1e})"
+        f"expected {cell.expected:.3g} (p = {cell.p_value:.1e})"
         for cell in worst_cells(observed, exact, most=MOST_CELLS)
     ]
 

@@ -15,9 +15,9 @@ def climb(ask: Callable[[Random], float | None], examples: int, seed: int) -> No
     seed : the same seed gives the same choices.
     """
     # Half a second of start-up that most runs don't need.
-    import hypothesis  # noqa: PLC0415
-    from hypothesis import HealthCheck, Phase, strategies  # noqa: PLC0415
-    from hypothesis.errors import Flaky  # noqa: PLC0415
+    import hypothesis  # noqa: PLC0415 - see above
+    from hypothesis import HealthCheck, Phase, strategies  # noqa: PLC0415 - see above
+    from hypothesis.errors import Flaky  # noqa: PLC0415 - see above
 
     over: list[Exception | None] = []
 

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tokenlaw.spec.verdicts import SAMPLED, Check, Evidence, Verdict
@@ -16,6 +16,8 @@ from tokenlaw.stats.verifier_checks import CALLS, CHI_SQUARE, PREFIXES, ROWS
 MOST_FINDINGS, MOST_LENGTHS = 3, 6
 
 _OF_A_LAW = ("any law at TV >= {} from the exact one", "kinds of rows")
+
+_NO_FIGURE = "No smallest deviation is known of a test with a tolerance; law/chi-square promises one."
 
 _OF_PAIRS = ("a share >= {} of rows that begin as copies of others", "comparisons")
 
@@ -48,6 +50,23 @@ class Finding:
     shown: Shown = None
 
 
+@dataclass(frozen=True)
+class Beside:
+    """What other statistics say about a law that was tested by chi-square; they decide nothing.
+
+    Attributes
+    ----------
+    where : kind of rows and scenario.
+    likelihood_ratio, degrees_of_freedom : G over the pooled cells.
+    worst_cell : p-value of the cell that deviates most, an exact binomial tail times the number of tails.
+    """
+
+    where: str
+    likelihood_ratio: float
+    degrees_of_freedom: int
+    worst_cell: float
+
+
 @dataclass
 class LawOutcome:
     """One check of one run.
@@ -65,6 +84,7 @@ class LawOutcome:
     unmeasured : laws that could have been refuted, by tests for whose power there is no figure.
     takes : what would make evidence of it, in words; found out where the figures above don't tell.
     lengths : laws of accepted drafts, to be drawn, and how much each speaks against the check.
+    beside : what other statistics say about each law that was tested.
     """
 
     check: Check
@@ -78,6 +98,7 @@ class LawOutcome:
     unmeasured: int = 0
     takes: str = ""
     lengths: list[tuple[float, Shown]] = field(default_factory=list)
+    beside: list[Beside] = field(default_factory=list)
     samples: int = 0
     seconds: float = 0.0
 
@@ -104,7 +125,8 @@ class LawOutcome:
         elif self.visible and not self.told() and not self.unmeasured:
             verdict, message = Verdict.NOT_EXERCISED, self._too_few(alpha)
         else:
-            verdict, message = Verdict.HOLDS, f"{self._power(alpha)}{self._certificate(alpha)}".strip()
+            told = [self._power(alpha), self._certificate(alpha), self._beside()]
+            verdict, message = Verdict.HOLDS, " ".join(filter(None, told))
         return Evidence(
             self.check,
             verdict,
@@ -141,6 +163,8 @@ class LawOutcome:
         if self.lengths:
             most_telling = sorted(self.lengths, key=lambda pair: -pair[0])[:MOST_LENGTHS]
             found["lengths"] = [shown for _, shown in most_telling]
+        if self.beside:
+            found["beside"] = asdict(min(self.beside, key=lambda one: one.worst_cell))
         if self.bounds:
             found["tv_at_least"] = max(least for least, _ in self.bounds)
             found["tv_at_most"] = max(most for _, most in self.bounds)
@@ -149,7 +173,7 @@ class LawOutcome:
     def _power(self, alpha: float) -> str:
         told = self.told()
         if not told:
-            return ""
+            return _NO_FIGURE if self.unmeasured else ""
         rest = len(self.visible) - len(told)
         what, where = _DEVIATIONS.get(self.check.id, _OF_A_LAW)
         return (
@@ -179,7 +203,17 @@ class LawOutcome:
         if most >= 1:
             return ""
         bound = _up(most)
-        return f" All of them are within TV {bound} of the exact ones (confidence 1 - {alpha:.2g})."
+        return f"All of them are within TV {bound} of the exact ones (confidence 1 - {alpha:.2g})."
+
+    def _beside(self) -> str:
+        """What else was looked at, of the law that looks worst."""
+        if not self.beside:
+            return ""
+        worst = min(self.beside, key=lambda one: one.worst_cell)
+        return (
+            f"Of all cells the worst has p = {worst.worst_cell:.2g} ({worst.where}; G there "
+            f"{worst.likelihood_ratio:.1f} with {worst.degrees_of_freedom} degrees of freedom)."
+        )
 
     def told(self) -> list[float]:
         """The total variations below one, which promise something."""

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
+from tokenlaw.stats.cells import worst_cells
 from tokenlaw.stats.chain_laws import completed
 from tokenlaw.stats.chi_square import SAFETY_FACTOR, chi_square
 from tokenlaw.stats.conditional_gate import PARTS
@@ -13,6 +14,7 @@ from tokenlaw.stats.distances import tv_bounds
 from tokenlaw.stats.e_values import average_log_e, log10_of
 from tokenlaw.stats.findings import doubtful_finding, gate_finding, support_finding, worst_kind
 from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, LawBook, wide_checks
+from tokenlaw.stats.law_outcome import Beside
 from tokenlaw.stats.measures import LENGTH, SUPPORT
 from tokenlaw.stats.neighbours import DISTANCES, TESTS, Comparison
 from tokenlaw.stats.places import Place
@@ -143,10 +145,12 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
         samples = measure.samples(trial.expected / len(trial.kinds))
         if not trial.tolerance:
             outcome.visible.append(visible_tv(samples, cells, alpha))
-        elif _extreme_log_e(measure.law.ravel(), samples, trial.tolerance) >= -math.log(alpha):
+            continue
+        most = _extreme_log_e(measure.law.ravel(), samples, trial.tolerance)
+        if most >= -math.log(alpha):
             outcome.unmeasured += 1
-        else:
-            outcome.visible.append(math.inf)
+        else:  # it grows as samples do
+            outcome.visible.append(math.sqrt(-math.log(alpha) / most) if most > 0 else math.inf)
     weight, alone = outcome.log_es[name] + math.log(share), book.alpha(check) * share / len(asked)
     if weight >= book.missing(check) - book.needed(check) / 2:
         told = gate_finding(trial, check, book.needed(check), alone)
@@ -187,24 +191,27 @@ def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBoo
     if not counts.any():
         return
     book.exercise({"tables": 1})
-    alpha = book.alpha(CHI_SQUARE) / book.tables
+    alpha, outcome = book.alpha(CHI_SQUARE) / book.tables, book.outcomes[CHI_SQUARE]
+    where = f"kind {kind.name!r} of scenario {trial.scenario.name!r}"
     if trial.tolerance:
         p_value = math.exp(mcdiarmid_log_p(counts, law, trial.tolerance))
-        visible = _visible_beyond(counts, law, trial.tolerance, alpha)
+        outcome.visible.append(_visible_beyond(counts, law, trial.tolerance, alpha))
         what = f"farther than TV {trial.tolerance} from the exact law, by McDiarmid's bound"
     else:
         test = chi_square(counts, law)
         p_value = test.p_value
-        visible = visible_tv(test.samples, test.cells, alpha / SAFETY_FACTOR, factor=1.0) + test.pooled_mass
+        visible = visible_tv(test.samples, test.cells, alpha / SAFETY_FACTOR, factor=1.0)
+        outcome.visible.append(visible + test.pooled_mass)
+        least, most = tv_bounds(counts, law, alpha)
         what = (
             f"chi-square {test.pearson:.1f}, G {test.likelihood_ratio:.1f}, "
-            f"{test.degrees_of_freedom} degrees of freedom"
+            f"{test.degrees_of_freedom} degrees of freedom, TV between {least:.3g} and {most:.3g} "
+            f"(confidence 1 - {alpha:.2g})"
         )
-        least, most = tv_bounds(counts, law, alpha)
-        what += f", TV between {least:.3g} and {most:.3g} (confidence 1 - {alpha:.2g})"
-        book.outcomes[CHI_SQUARE].bounds.append((least, most))
-    book.outcomes[CHI_SQUARE].visible.append(visible)
-    text = f"Rows of kind {kind.name!r} of scenario {trial.scenario.name!r}: {what} (p = {p_value:.1e})."
+        outcome.bounds.append((least, most))
+        worst = worst_cells(counts, law, most=1)[0].p_value
+        outcome.beside.append(Beside(where, test.likelihood_ratio, test.degrees_of_freedom, worst))
+    text = f"Rows of {where}: {what} (p = {p_value:.1e})."
     book.tested(CHI_SQUARE, p_value, lambda: text, place, lambda: shown_completed(trial, kind, result))
 
 

@@ -92,7 +92,7 @@ class Trembling(Given):
             for one in (uniforms, noise)
         ]
         exact = (uniforms - 0.5).abs() < 1e-9
-        uniforms = torch.where(exact, uniforms, moved[0])
+        uniforms = torch.where(exact, uniforms, moved[0].clamp(max=1 - 2.0**-53))
         return super().verify(batch, seed=seed, uniforms=uniforms, noise=moved[1])
 
 
