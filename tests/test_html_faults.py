@@ -3,30 +3,10 @@
 import pytest
 
 from support.html_pages import Page, assert_loads_nothing
-from support.pages import HOSTILE, evidence, page_of
+from support.pages import MATRIX, evidence, page_of
 from tokenlaw.errors import BadUse
 from tokenlaw.html_report import to_html
 from tokenlaw.spec.verdicts import Verdict
-
-MATRIX = {
-    "schema": "tokenlaw.faults/1",
-    "command": "tokenlaw faults --seed 0",
-    "profile": "dev",
-    "seed": 0,
-    "complete": False,
-    "faults": [
-        {
-            "name": "seen",
-            "family": "kv",
-            "verdict": "killed",
-            "effect": HOSTILE,
-            "one_check_alone": True,
-            "refuted": [{"check": "kv/content", "operations": 3, "samples": None, "tried": 900}],
-        },
-        {"name": "unseen", "family": "kv", "verdict": "missed", "refuted": []},
-    ],
-    "innocents": [{"name": "fine", "family": "kv", "verdict": "silent", "reason": "exact", "refuted": []}],
-}
 
 
 def test_a_matrix_of_faults_shows_what_nobody_saw_first() -> None:

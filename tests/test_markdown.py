@@ -11,7 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.markdown_pages import Shown
-from support.pages import evidence, holding_law, hostile_report, refuted_law, refuted_trace, report_of
+from support.pages import (
+    MATRIX,
+    evidence,
+    holding_law,
+    hostile_report,
+    refuted_law,
+    refuted_trace,
+    report_of,
+)
 from tokenlaw import runner
 from tokenlaw.cli import main
 from tokenlaw.controls import Control, Kind
@@ -181,23 +189,7 @@ def test_an_audit_writes_its_summary(
 
 
 def test_a_matrix_of_faults_tells_what_was_missed(tmp_path: Path) -> None:
-    matrix = {
-        "schema": "tokenlaw.faults/1",
-        "command": "tokenlaw faults --seed 0",
-        "complete": False,
-        "faults": [
-            {
-                "name": "seen",
-                "family": "kv",
-                "verdict": "killed",
-                "effect": HOSTILE,
-                "refuted": [{"check": "kv/copy"}],
-            },
-            {"name": "unseen", "family": "kv", "verdict": "missed", "effect": "leaks"},
-        ],
-        "innocents": [{"name": "fine", "family": "kv", "verdict": "silent", "reason": "exact"}],
-    }
-    (tmp_path / "faults.json").write_text(json.dumps(matrix))
+    (tmp_path / "faults.json").write_text(json.dumps(MATRIX))
     command = ["report", str(tmp_path / "faults.json"), "--markdown", str(tmp_path / "summary.md")]
     assert main(command) == 0
     shown = Shown((tmp_path / "summary.md").read_text())

@@ -115,17 +115,17 @@ def _named(report: Report) -> str:
     return f"{report.target.name} {report.target.version}"
 
 
+_COUNT = pytest.StashKey[int]()
+"""Audits that a test has asked for so far."""
+
+
 def record_in_test(item: pytest.Item, report: Report) -> None:
     """Tell an audit that a test of the user's has asked for, with properties for JUnit."""
-    number = len(item.stash.setdefault(_COUNT, [])) + 1
-    item.stash[_COUNT].append(report.target.name)
+    number = item.stash[_COUNT] = item.stash.get(_COUNT, 0) + 1
     contracts = ", ".join(report.target.contracts)
     again = f"-{number}" if number > 1 else ""
     record(item, report, f"{item.nodeid}{again}", f"{item.nodeid}: {contracts} {_named(report)}")
     item.user_properties += properties(report)
-
-
-_COUNT = pytest.StashKey[list[str]]()
 
 
 def record(

@@ -96,3 +96,25 @@ def hostile_report() -> Report:
 def page_of(*rows: Evidence) -> str:
     """The page of a report of these rows."""
     return to_html(report_of(*rows).to_data()).decode()
+
+
+MATRIX = {
+    "schema": "tokenlaw.faults/1",
+    "command": "tokenlaw faults --seed 0",
+    "profile": "dev",
+    "seed": 0,
+    "complete": False,
+    "faults": [
+        {
+            "name": "seen",
+            "family": "kv",
+            "verdict": "killed",
+            "effect": HOSTILE,
+            "one_check_alone": True,
+            "refuted": [{"check": "kv/content", "operations": 3, "samples": None, "tried": 900}],
+        },
+        {"name": "unseen", "family": "kv", "verdict": "missed", "effect": "leaks", "refuted": []},
+    ],
+    "innocents": [{"name": "fine", "family": "kv", "verdict": "silent", "reason": "exact", "refuted": []}],
+}
+"""A matrix of faults that isn't complete: one is killed, one missed; its one innocent is silent."""
