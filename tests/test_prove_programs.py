@@ -66,6 +66,8 @@ def test_a_replacement_from_the_wrong_law_is_refuted_without_blaming_the_last_to
     found = proof(resampled)
     assert "TV = 1/8 (" in found.message
     assert "without the last token" not in found.message
+    assert found.statistics is not None
+    assert "rejected" in found.statistics["path"][0]
 
 
 def test_what_the_spec_never_does_is_shown_first_and_by_its_shortest_path() -> None:

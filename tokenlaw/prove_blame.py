@@ -20,6 +20,9 @@ _MOST_SUMS = 4_000_000
 _WORTH_TELLING = 0.1
 """Part of the total variation that something has to explain to be called the fault."""
 
+_NOT_RARE = 0.05
+"""Part of the largest share of an outcome from which on a path may stand for it."""
+
 _SMALL = 1e-9
 """Part of the total variation that further paths of the same fault must explain."""
 
@@ -51,8 +54,8 @@ def blamed(law: Law, comparison: Comparison, completion: Completion | None) -> B
 
     What can't happen under the spec comes first, by its shortest path. Then, for a law of the next token, a
     path whose last token is at fault, if leaving it out helps; paths that read as speculative steps, with
-    their comparisons, are preferred. Else it is the path that leads most often to the outcome with the
-    largest excess.
+    their comparisons, are preferred. Else it is a path that leads often to the outcome with the largest
+    excess, if possible one with a rejection.
 
     Parameters
     ----------
@@ -72,8 +75,10 @@ def blamed(law: Law, comparison: Comparison, completion: Completion | None) -> B
         return None
     found = None if completion is None else _last_tokens(law, excess, completion)
     if found is None:
-        often = max(law.probabilities, key=lambda shaped: _share(law, shaped, {worst}, completion))
-        return _blame(law, often)
+        return _blame(
+            law,
+            _likely(law, {shaped: _share(law, shaped, {worst}, completion) for shaped in law.probabilities}),
+        )
     above = {outcome for outcome in excess if excess[outcome] > 0}
     guilty = sorted(
         (shaped for shaped in law.probabilities if _kind(shaped) in found.kinds),
@@ -86,6 +91,18 @@ def blamed(law: Law, comparison: Comparison, completion: Completion | None) -> B
         return reads_as_step(told), has_comparisons, _share(law, shaped, above, completion)
 
     return _blame(law, max(guilty[-_MOST_READ:], key=telling), found.left if law.complete else None)
+
+
+def _likely(law: Law, shares: Mapping[Any, float]) -> Any:
+    """What often leads to an outcome: a rejection, unless that is rare: its replacement may be wrong."""
+    least = max(shares.values()) * _NOT_RARE
+    often = sorted((shaped for shaped in shares if shares[shaped] >= least), key=shares.__getitem__)
+
+    def telling(shaped: Any) -> tuple[bool, float]:
+        told = narrate(line_of(law.examples.get(shaped)), outcome_of(shaped))
+        return any("rejected" in words for words in told), shares[shaped]
+
+    return max(often[-_MOST_READ:], key=telling)
 
 
 def _blame(law: Law, shaped: Any, last_token: float | None = None) -> Blame:
