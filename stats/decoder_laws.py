@@ -127,7 +127,9 @@ def compared(law: Law, question: Question) -> Comparison:
         for group, mass in groups.items()
         for cell, weight in question.law(group).items()
     }
-    left = float(law.unexplored)
+    left, neglected = float(law.unexplored), float(law.neglected)
     if question.is_conditional and left:
         return Comparison(found, exact, 0.0, 1.0, question)
-    return Comparison(found, exact, *tv_between(found, exact, left), question)
+    if question.is_conditional:
+        neglected *= 2  # the found probability of what the law is given may be off as well
+    return Comparison(found, exact, *tv_between(found, exact, left, neglected), question)

@@ -55,17 +55,26 @@ class LawPair(Generic[Cell]):
         return {cell for cell, weight in telling.items() if weight >= largest / 2}
 
 
-def tv_between(found: Mapping[Any, float], exact: Mapping[Any, float], left: float) -> tuple[float, float]:
-    """Between which values the total variation lies, if so much probability of the first law isn't known.
+def tv_between(
+    found: Mapping[Any, float], exact: Mapping[Any, float], left: float, neglected: float = 0.0
+) -> tuple[float, float]:
+    """Between which values the total variation lies.
+
+    Parameters
+    ----------
+    left : probability of the first law that isn't known.
+    neglected : total variation by which it may be off besides.
 
     >>> tv_between({0: 0.5, 1: 0.25}, {0: 0.25, 1: 0.75}, left=0.25)
     (0.25, 0.5)
+    >>> tv_between({0: 0.5, 1: 0.5}, {0: 0.25, 1: 0.75}, left=0.0, neglected=0.125)
+    (0.125, 0.375)
     """
     above = sum_of(max(weight - exact.get(cell, 0.0), 0.0) for cell, weight in found.items())
     # What is missing shows as well as what is too much, where nothing is left unexplored.
     below = sum_of(max(weight - found.get(cell, 0.0), 0.0) for cell, weight in exact.items()) - left
     least = float(max(above, below))
-    return least, least + left
+    return max(least - neglected, 0.0), least + left + neglected
 
 
 Pair = TypeVar("Pair", bound=LawPair[Any])

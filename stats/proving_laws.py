@@ -56,16 +56,16 @@ def compared(law: Law, case: Case, laws: Sequence[KindLaws], claims: str) -> lis
     found = []
     for chosen in kinds:
         part = _part(law, chosen, len(kinds))
-        left = float(law.unexplored) * len(kinds)
+        left, neglected = float(law.unexplored) * len(kinds), float(law.neglected) * len(kinds)
         models = [laws[kind] for kind in chosen]
         names = tuple(case.scenario.kinds[kind].name for kind in chosen)
         target = independent([target_only_law(target_model(one), (), one.length + 1) for one in models])
         whole = completed(part, models)
-        bounds = tv_between(whole, target, left)
+        bounds = tv_between(whole, target, left, neglected)
         found.append(Comparison(whole, target, *bounds, COMPLETED, chosen, names))
         if rule is not None:
             joint = independent([_joint(rule, one) for one in models])
-            bounds = tv_between(part, joint, left)
+            bounds = tv_between(part, joint, left, neglected)
             found.append(Comparison(part, joint, *bounds, JOINT, chosen, names))
     return found
 

@@ -181,6 +181,11 @@ def test_controls_that_would_add_nothing_are_left_out_and_say_why() -> None:
     left_out = [
         (audited(BLOCK_MANAGER, implementation=REFERENCE), 0, "the target is the reference"),
         (audited(BLOCK_MANAGER, Verdict.REFUTED, Blind(Verdict.HOLDS)), 1, "the target itself is refuted"),
+        (
+            audited(BLOCK_MANAGER, suite=Blind(Verdict.NOT_EXERCISED)),
+            1,
+            "in its part of the time nothing could be decided by kv/content",
+        ),
         (audited(BLOCK_MANAGER, Verdict.UNKNOWN, Blind(Verdict.HOLDS)), 1, "no check that could see it"),
         (
             audited(BLOCK_MANAGER, Verdict.NOT_SUPPORTED, Blind(Verdict.NOT_EXERCISED)),

@@ -28,14 +28,17 @@ def interrupt(times):
             os.kill(os.getppid(), signal.SIGINT)
             time.sleep(1)
 
+def tosses():
+    return [int(random.random() < 0.5) for _ in range(12)]
+
 def stopped():
     interrupt(1)
     time.sleep(0.01)
-    return [int(random.random() < 0.5) for _ in range(12)]
+    return tosses()
 
 def stopped_twice():
     interrupt(2)
-    return [0]
+    return tosses()
 
 def law(tokens):
     return [0.5, 0.5]

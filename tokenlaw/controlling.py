@@ -19,6 +19,9 @@ REFERENCE_PART, BROKEN_PART = 8, 4
 FEWEST_REQUESTS = 20_000
 """Requests that a broken wrapper gets at least, if the audit has so many; it takes them only if it must."""
 
+LEAST_SECONDS = 0.5
+"""Of a control, however short the audit was."""
+
 _BAD = (Verdict.REFUTED, Verdict.UNKNOWN)
 
 
@@ -118,16 +121,20 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
         return Control(contract, Kind.BROKEN, None, message=why, fault=fault)
     broken = wrapper.broken(audited.implementation, contract, audited.capabilities)
     part = _part(audited, BROKEN_PART, FEWEST_REQUESTS)
-    started, tried, told = time.monotonic(), 0, ""
+    started, tried, told, decided = time.monotonic(), 0, "", False
     for number, check in enumerate(able):
         row = _run(audited, broken, frozenset({check}), part, progress)[0]
         tried += row.operations
         if row.verdict is Verdict.REFUTED:
             return Control(contract, Kind.BROKEN, row.verdict, (check,), fault=fault, tried=tried)
         told = f"{told}{check}: {row.verdict}\n{row.message}\n"
+        decided |= row.verdict is not Verdict.NOT_EXERCISED
         if number + 1 < len(able) and time.monotonic() - started > audited.seconds / BROKEN_PART:
             why = f"{', '.join(able[: number + 1])} didn't refute it, and there was no time for others"
             return Control(contract, Kind.BROKEN, None, message=why, fault=fault, tried=tried)
+    if not decided:
+        why = f"in its part of the time nothing could be decided by {', '.join(able)}"
+        return Control(contract, Kind.BROKEN, None, message=why, fault=fault, tried=tried)
     message = encodable(shortened(f"nothing refuted it, of {', '.join(able)}\n{told}".rstrip()))
     return Control(contract, Kind.BROKEN, Verdict.HOLDS, message=message, fault=fault, tried=tried)
 
@@ -142,7 +149,7 @@ def _part(audited: Audited, times: int, fewest: int) -> tuple[Profile, Settings]
     smaller = replace(
         profile,
         examples=max(1, profile.examples // times),
-        seconds=min(profile.seconds, audited.seconds) / times,
+        seconds=max(min(profile.seconds, audited.seconds) / times, LEAST_SECONDS),
         requests=part(profile.requests),
     )
     budget = None if settings.budget is None else part(settings.budget)

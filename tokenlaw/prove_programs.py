@@ -143,7 +143,7 @@ class _Judged:
         if note is not None:
             parts.append(note)
         elif verdict is Verdict.UNKNOWN:
-            parts.append(STOPPED if self.bounds.stopped() else MORE)
+            parts.append(self._remedy())
         if verdict is Verdict.REFUTED:
             path, told = self._fault(allowed)
             statistics["path"] = path
@@ -152,6 +152,11 @@ class _Judged:
             statistics["plain_runs_alike"] = alike.runs
             parts.append(alike.words(self.enumeration.named.name))
         return _evidence(verdict, law, "\n".join(parts), statistics)
+
+    def _remedy(self) -> str:
+        if self.comparison.program.complete and self.comparison.spec.complete:
+            return GUARDED
+        return STOPPED if self.bounds.stopped() else MORE
 
     @property
     def _own_law(self) -> Law:
@@ -170,6 +175,7 @@ class _Judged:
 
 
 MORE = "run more paths (--max-paths, --seconds), or make the program smaller"
+GUARDED = "add smaller constants to random numbers, or allow a larger --tolerance"
 STOPPED = "it was stopped (Ctrl-C); run it again, for longer"
 
 _OPENINGS = {
@@ -194,7 +200,8 @@ def _fails(enumeration: Enumeration, law: Law) -> Evidence:
 
 
 def _effort(law: Law) -> dict[str, Any]:
-    return {"evidence": PROVED, "paths": law.paths, "unexplored": float(law.unexplored)}
+    found = {"evidence": PROVED, "paths": law.paths, "unexplored": float(law.unexplored)}
+    return found | ({"neglected": float(law.neglected)} if law.neglected else {})
 
 
 def _only_raises(law: Law) -> bool:

@@ -66,9 +66,10 @@ def reached(comparison: Comparison, allowed: float) -> str:
     if rational:
         return "TV = 0 exactly, in rational numbers"
     tolerance = f", tolerance {allowed:g}" if allowed else ""
-    if upper - lower > _SUMS:
+    holds = comparison.verdict(allowed) is Verdict.HOLDS
+    if upper - lower > _SUMS and (lower or not holds):
         return f"TV is between {_number(lower)} and {_number(upper)}{tolerance}"
-    if comparison.verdict(allowed) is Verdict.HOLDS:
+    if holds:
         # Rounded up: a bound must not be less than what was found.
         return f"TV <= {_rounded_up(upper)}{tolerance}"
     return f"TV = {_number(upper)}{tolerance}"
@@ -91,11 +92,14 @@ def effort(law: Law) -> str:
 
     >>> effort(Law({0: 1.0}, 0, 676, 14.0)), effort(Law({0: 1.0}, 0, 1, 0.1))
     ('676 paths, 14 s', '1 path')
+    >>> effort(Law({0: 1.0}, paths=8, neglected=2.0**-33))
+    '8 paths, guards left out that change 1.2e-10 at most'
     """
     paths = "1 path" if law.paths == 1 else f"{law.paths:,} paths"
     left = f", {_number(law.unexplored)} of the probability unexplored" if law.unexplored else ""
     seconds = f", {law.seconds:,.0f} s" if law.seconds >= 1 else ""
-    return f"{paths}{seconds}{left}"
+    guards = f", guards left out that change {_rounded_up(law.neglected)} at most" if law.neglected else ""
+    return f"{paths}{seconds}{left}{guards}"
 
 
 def laws_side_by_side(comparison: Comparison) -> str:

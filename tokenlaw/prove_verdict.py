@@ -45,7 +45,7 @@ class Comparison:
     def rational(self) -> bool:
         """Whether all probabilities are fractions, so that laws can be equal without rounding."""
         laws = (self.program, self.spec)
-        weights = [weight for law in laws for weight in (*law.probabilities.values(), law.unexplored)]
+        weights = [weight for law in laws for weight in _weights(law)]
         return all(isinstance(weight, Fraction | int) for weight in weights)
 
     @cached_property
@@ -54,13 +54,16 @@ class Comparison:
 
         >>> Comparison(Law({0: 0.5, 1: 0.25}, 0.25), Law({0: 1.0})).bounds
         (0.25, 0.5)
+        >>> Comparison(Law({0: 0.5, 1: 0.5}, neglected=0.125), Law({0: 1.0})).bounds
+        (0.375, 0.625)
         """
         differences = self.differences
         above = sum_of(max(found.excess, 0) for found in differences)
         below = sum_of(max(-found.excess, 0) for found in differences)
         program, spec = self.program.unexplored, self.spec.unexplored
-        most = max(above + program, below + spec) if self.whole else 1
-        return max(above - spec, below - program, 0), min(most, 1)
+        neglected = self.program.neglected + self.spec.neglected
+        most = max(above + program, below + spec) + neglected if self.whole else 1
+        return max(max(above - spec, below - program) - neglected, 0), min(most, 1)
 
     def allowed(self, tolerance: float | None) -> float:
         """The total variation up to which the laws count as equal.
@@ -93,3 +96,7 @@ class Comparison:
         if not self.spec.complete:
             return []
         return [each for each in self.differences if each.program > 0 and not each.spec]
+
+
+def _weights(law: Law) -> list[Weight]:
+    return [*law.probabilities.values(), law.unexplored, law.neglected]

@@ -89,10 +89,13 @@ class NumberedSteps(SampledDrafts, ABC):
 
 
 def check_uniforms(uniforms: Tensor | None, batch: VerifyBatch) -> None:
-    """Refuse given numbers, one a draft, of another dtype, device or shape, or outside [0, 1)."""
+    """Refuse given numbers, one a draft, of another dtype, device or shape, or NaN.
+
+    Who is asked about rounding at the ends of [0, 1) may be given numbers a little beyond them.
+    """
     if uniforms is not None:
         _check_form("uniforms", uniforms, list(batch.draft_tokens.shape), batch)
-        _refuse_first("uniforms", uniforms, ~((uniforms >= 0) & (uniforms < 1)), "0 or more, below 1")
+        _refuse_first("uniforms", uniforms, uniforms.isnan(), "0 or more, below 1")
 
 
 def check_noise(noise: Tensor | None, batch: VerifyBatch) -> None:

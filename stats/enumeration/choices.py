@@ -92,6 +92,7 @@ class Path:
     fresh : choices that no earlier run has seen.
     mass : probability of what was taken so far; while choices are replayed it isn't kept.
     state, segment : the last declared state, and the probability since, which isn't kept then either.
+    left_out : from each declared state on, how much of the law the guards that are left out change, at most.
     """
 
     given: "list[tuple[Node, int]]"
@@ -102,6 +103,7 @@ class Path:
     segment: Weight = 1
     node: Node | None = None
     branch: int = 0
+    left_out: dict[int, float] = field(default_factory=dict)
 
     @property
     def replays(self) -> bool:
@@ -126,6 +128,10 @@ class Path:
             weight = node.weights[taken]
             self.mass, self.segment = node.mass * weight, node.segment * weight
         return taken
+
+    def leave_out(self, effect: float) -> None:
+        """Count something that isn't followed, by the total variation that it causes here at most."""
+        self.left_out[self.state] = self.left_out.get(self.state, 0.0) + effect
 
     def line(self) -> "list[tuple[Node, int]]":
         """All choices of the run."""

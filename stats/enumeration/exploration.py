@@ -44,6 +44,7 @@ class Exploration:
         self.paths, self.explored = 0, 0.0
         self._frontier = Frontier()
         self._cut: dict[int, Weight] = defaultdict(int)
+        self._left_out: dict[int, float] = {}
         self._examples: dict[Hashable, tuple[int, tuple[Node, int] | None]] = {}
         self._checked_at = 1
 
@@ -79,6 +80,7 @@ class Exploration:
             self.paths,
             seconds,
             {outcome: example for outcome, (_, example) in self._examples.items()},
+            sum_of(totals[state] * effect for state, effect in self._left_out.items()),
         )
 
     @as_the_real_one
@@ -123,6 +125,8 @@ class Exploration:
 
     def _finish(self, path: Path) -> None:
         self.paths += 1
+        for state, effect in path.left_out.items():
+            self._left_out[state] = max(effect, self._left_out.get(state, 0.0))
         for node, taken in path.line()[len(path.given) :]:
             self._frontier.add(node, taken)
 

@@ -6,6 +6,7 @@ in (0, 1), an exponential one, -log u, or the logarithm of an exponential one; o
 """
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,8 +21,13 @@ CONSTANT, UNIFORM, EXPONENTIAL, LOGARITHM = range(4)
 """What x is: nothing random, u, -log u, or log(-log u)."""
 
 NEGLIGIBLE = 2.0**-33
-"""Guards such as ``clamp(min=1e-10)`` and ``log(u + 1e-20)`` are left out of account if they act with a
-smaller probability: the numbers that programs draw have a coarser grid than that (2^-24)."""
+"""Guards such as ``clamp(min=1e-10)`` and ``log(u + 1e-20)`` are left out if they change the law of a number
+by less, in total variation: the numbers that programs draw have a coarser grid than that (2^-24)."""
+
+leave_out: ContextVar[Callable[[Integers, Floats], None]] = ContextVar(
+    "who counts the guards that are left out"
+)
+"""Is told the random numbers whose guards are left out, and how much of the law of each that changes."""
 
 
 class NoFormError(ValueError):
@@ -195,16 +201,30 @@ class Forms:
         """The same numbers with shift zero where they are random: c - c u is c (1 - u)."""
         flips = self.random & (self.kind == UNIFORM) & (self.power == 1) & (self.shift != 0)
         flips &= np.abs(self.shift + self.scale) <= 1e-12 * np.abs(self.scale)
-        tiny = self.random & (np.abs(self.shift) <= NEGLIGIBLE**self.power * np.abs(self.scale))
-        tiny &= (self.power > 0) & (self.kind != LOGARITHM)
+        effects = self._effects_of_shifts()
+        tiny = self.random & ~flips & (self.shift != 0) & (effects <= NEGLIGIBLE)
         if np.any(self.random & (self.shift != 0) & ~flips & ~tiny):
             raise NoFormError(f"takes {what} of random numbers that are shifted")
+        if tiny.any() and (count := leave_out.get(None)) is not None:
+            count(self.variable[tiny], effects[tiny])
         return replace(
             self,
             mirrored=np.where(flips, 1 - self.mirrored, self.mirrored),
             scale=np.where(flips, -self.scale, self.scale),
             shift=np.where(flips | tiny, 0.0, self.shift),
         )
+
+    def _effects_of_shifts(self) -> Floats:
+        """Total variation at most between the laws with shift and without; infinite if it isn't known.
+
+        The density of x ** power has one peak. So it is the largest probability of an interval as long as
+        the shift: that at zero if the power is one or more; else the density is at most 1 / power.
+        """
+        known = self.random & (self.power > 0) & (self.kind != LOGARITHM)
+        with np.errstate(all="ignore"):
+            lengths = np.abs(self.shift / self.scale)
+            effects = np.where(self.power < 1, lengths / self.power, lengths ** (1 / self.power))
+        return np.where(known, effects, np.inf)
 
     def _shift_by(self, operation: np.ufunc, values: Known) -> Floats:
         """The shift, multiplied or divided; one that is zero beside a random number stays so."""

@@ -35,6 +35,8 @@ class Law:
     paths, seconds : how many paths were run, and how long it took.
     examples : for each outcome the last choice of its shortest path, and what was taken there; None for an
         outcome without any choice.
+    neglected : total variation at most between this law and that with the guards that were left out, such as
+        the constant of ``log(u + 1e-10)``: what they change, summed over a path, of the worst path.
 
     Raises
     ------
@@ -47,6 +49,7 @@ class Law:
     paths: int = 0
     seconds: float = 0.0
     examples: Mapping[Hashable, tuple[Node, int] | None] = field(default_factory=dict, repr=False)
+    neglected: Weight = 0
 
     def __post_init__(self) -> None:
         total = sum_of([*self.probabilities.values(), self.unexplored])
@@ -61,8 +64,8 @@ class Law:
 
     def bounds(self, outcome: Hashable) -> tuple[Weight, Weight]:
         """Between which values the probability of an outcome lies."""
-        lower = self.probabilities.get(outcome, 0)
-        return lower, lower + self.unexplored
+        found = self.probabilities.get(outcome, 0)
+        return max(found - self.neglected, 0), found + self.unexplored + self.neglected
 
     def map(self, function: Callable[[Any], Hashable]) -> "Law":
         """The law of a function of the outcome."""
@@ -74,11 +77,11 @@ class Law:
             if outcome in self.examples:
                 examples.setdefault(image, self.examples[outcome])
         masses = {image: sum_of(weights) for image, weights in found.items()}
-        return Law(masses, self.unexplored, self.paths, self.seconds, examples)
+        return Law(masses, self.unexplored, self.paths, self.seconds, examples, self.neglected)
 
 
 def total_variation(law: Law, other: Mapping[Hashable, Weight]) -> tuple[Weight, Weight]:
-    """Half the sum of absolute differences: between which values it lies, given what is unexplored.
+    """Half the sum of absolute differences: between which values it lies, given what isn't known.
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ def total_variation(law: Law, other: Mapping[Hashable, Weight]) -> tuple[Weight,
     (0.125, 0.25)
     """
     excess = sum_of(_above(weight, other.get(outcome, 0)) for outcome, weight in law.probabilities.items())
-    return excess, excess + law.unexplored
+    return max(excess - law.neglected, 0), excess + law.unexplored + law.neglected
 
 
 def sum_of(weights: Iterable[Weight]) -> Weight:

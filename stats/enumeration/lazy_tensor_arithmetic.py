@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from tokenlaw.stats.enumeration.forms import Floats, Forms, NoFormError
+from tokenlaw.stats.enumeration.forms import Floats, Forms, NoFormError, leave_out
 from tokenlaw.stats.enumeration.lazy_tensors import (
     LazyTensor,
     handles_of,
@@ -163,12 +163,15 @@ def _binary(book: NoiseBook, function: Any, args: tuple[Any, ...], kwargs: dict[
 
 
 def calculated(book: NoiseBook, function: Any, calculate: Callable[[], Any]) -> Any:
-    """The result, or a refusal that names the operator."""
+    """The result, or a refusal that names the operator. Guards that it leaves out are counted."""
+    counting = leave_out.set(book.leave_out)
     try:
         with np.errstate(all="ignore"):
             return calculate()
     except NoFormError as error:
         return refuse(book, name_of(function), str(error))
+    finally:
+        leave_out.reset(counting)
 
 
 def a_tensor(args: tuple[Any, ...]) -> torch.Tensor:

@@ -165,8 +165,9 @@ def _limited(book: NoiseBook, forms: Forms, limit: Forms, above: bool) -> Forms:
     if limit.random.any():
         forms, limit = limit, forms
     levels, rising = forms.levels(limit.shift)
-    share = np.where(rising, levels, 1 - levels)
-    ignored = forms.random & ~limit.random & ((1 - share if above else share) < NEGLIGIBLE)
+    share = np.where(rising == above, 1 - levels, levels)
+    ignored = forms.random & ~limit.random & (share < NEGLIGIBLE)
+    book.leave_out(forms.variable[ignored & (share > 0)], share[ignored & (share > 0)])
     name = "gt" if above else "lt"
     beyond = np.zeros(forms.kind.shape, bool)
     beyond[~ignored] = compare(book, name, forms[~ignored], limit[~ignored])

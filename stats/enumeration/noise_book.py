@@ -98,6 +98,22 @@ class NoiseBook:
             below[where] = (levels[where] >= float(uniform.high)) == rising[where]
         return below
 
+    def leave_out(self, variables: Integers, effects: Floats) -> None:
+        """Count guards of random numbers that are left out, by what they change of the law of each at most.
+
+        Of a number that lies in an interval by now that is as many times more as the interval is shorter. Of
+        those that were compared with each other nothing better than 1 is known.
+        """
+        for variable, effect in zip(variables.tolist(), effects.tolist(), strict=True):
+            path = self.tape.paths[self._rows[variable]]
+            known = self._uniforms.get(variable)
+            if known is None:
+                path.leave_out(effect)
+            elif known.clock is None and known.ranked is None:
+                path.leave_out(effect / float(known.high - known.low))
+            else:
+                path.leave_out(1.0)
+
     def span(self, forms: Forms) -> tuple[float, float]:
         """Between which values a single number lies; a vector of one."""
         uniform = self.uniform(int(forms.variable[0]))

@@ -5,12 +5,14 @@ the module doesn't reach it. So the program's own names are searched as well: gl
 closures, attributes.
 """
 
+import os
 import sys
 import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from types import BuiltinMethodType, CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
@@ -18,7 +20,22 @@ MISSING = object()
 MOST_OBJECTS = 20_000
 """Objects of a program that are searched at most."""
 PACKAGE, OURS = "tokenlaw", "tokenlaw.stats.enumeration"
-LIBRARY_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+"""What folders of installed packages are called: those of this Python, of the user, of other environments."""
+DRAWING = ("torch", "numpy", "scipy")
+"""Libraries that are known wherever they come from, such as a folder of PYTHONPATH."""
+
+
+def _library_folders() -> tuple[str, ...]:
+    """Folders, with a separator at their ends, in which nothing is the program."""
+    found = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
+    for name in DRAWING:
+        spec = find_spec(name)
+        found.update((spec and spec.submodule_search_locations) or ())
+    return tuple(os.path.join(folder, "") for folder in found)
+
+
+LIBRARY_FOLDERS = _library_folders()
 LEAVES = frozenset({bool, bytes, complex, float, int, str, type(None)})
 METHODS = frozenset({BuiltinMethodType, MethodType})
 """Types of bound methods. Types are compared, since objects of the program may claim any class, or none."""
@@ -95,7 +112,8 @@ def references(program: object) -> Iterator[Reference]:
     """What a program refers to: where (a dictionary, a list, a closure's cell), under which key, and what.
 
     Libraries are left out: theirs are many, and they aren't the program. What is near comes first. Objects
-    that can't be looked into, such as stand-ins for others that aren't there yet, are left out too.
+    that can't be looked into, such as stand-ins for others that aren't there yet, are left out too. So are
+    our own functions, unless the program is one: they hold what they stand for, and must go on holding it.
     """
     seen: set[int] = set()
     waiting: deque[object] = deque([program])
@@ -105,7 +123,7 @@ def references(program: object) -> Iterator[Reference]:
             continue
         seen.add(id(item))
         try:
-            inside = list(_inside(item))
+            inside = [] if item is not program and _is_ours(item) else list(_inside(item))
         except Exception:
             continue
         for place, key, value in inside:
@@ -208,11 +226,16 @@ def _of_function(function: FunctionType) -> Iterator[Reference]:
         yield None, None, function.__globals__
 
 
+def _is_ours(item: object) -> bool:
+    return isinstance(item, FunctionType) and str(item.__globals__.get("__name__")).startswith(OURS)
+
+
 def _is_library(names: dict[str, Any] | ModuleType | None) -> bool:
     found = names if isinstance(names, dict) else {} if names is None else vars(names)
-    name = str(found.get("__name__"))
-    ours = name in (PACKAGE, "builtins") or name.startswith(OURS)
-    return ours or str(found.get("__file__") or "").startswith(LIBRARY_FOLDERS)
+    name, file = str(found.get("__name__")), str(found.get("__file__") or "")
+    if name in (PACKAGE, "builtins") or name.startswith(OURS):
+        return True
+    return file.startswith(LIBRARY_FOLDERS) or not SITE_FOLDERS.isdisjoint(file.split(os.sep))
 
 
 def _put(place: Any, key: Any, value: Any) -> None:
