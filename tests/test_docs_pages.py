@@ -23,6 +23,7 @@ def images(page: Path) -> list[Path]:
     return [page.parent / link for link in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text())]
 
 
+@pytest.mark.docs
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=name)
 def test_a_page_says_what_happens(page: Path, tmp_path: Path) -> None:

@@ -18,12 +18,14 @@ def test_there_are_blocks_of_every_kind() -> None:
     assert len(HEADINGS) >= 4
 
 
+@pytest.mark.docs
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("heading", HEADINGS)
 def test_the_readme_says_what_happens(heading: str, tmp_path: Path) -> None:
     assert follow(README, tmp_path, heading) > 0
 
 
+@pytest.mark.docs
 def test_the_engine_of_the_readme_can_be_audited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (engine,) = (block for block in BLOCKS if block.marks.get("title") == "engine.py")
     monkeypatch.chdir(tmp_path)
