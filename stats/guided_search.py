@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from random import Random
 
+import hypothesis
+from hypothesis import HealthCheck, Phase, strategies
+from hypothesis.errors import Flaky
+
 
 def climb(ask: Callable[[Random], float | None], examples: int, seed: int) -> None:
     """Let hypothesis choose the random choices of so many examples.
@@ -14,11 +18,6 @@ def climb(ask: Callable[[Random], float | None], examples: int, seed: int) -> No
     examples : how many at most.
     seed : the same seed gives the same choices.
     """
-    # Half a second of start-up that most runs don't need.
-    import hypothesis  # noqa: PLC0415 - see above
-    from hypothesis import HealthCheck, Phase, strategies  # noqa: PLC0415 - see above
-    from hypothesis.errors import Flaky  # noqa: PLC0415 - see above
-
     over: list[Exception | None] = []
 
     @hypothesis.seed(seed)

@@ -1,4 +1,4 @@
-"""What our hooks do to pages before mkdocs builds the site (``mkdocs build --strict`` is run by .ci/run)."""
+"""Pages before mkdocs builds the site of them (``mkdocs build --strict`` is run by .ci/run)."""
 
 import re
 import runpy
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HOOKS = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))
+PAGES = runpy.run_path(str(ROOT / "docs" / "site_pages.py"))
 
 
 @pytest.mark.parametrize(
@@ -23,18 +23,18 @@ HOOKS = runpy.run_path(str(ROOT / "docs" / "site_hooks.py"))
     ],
 )
 def test_links_lead_to_the_places_in_the_site(page: str, link: str, moved: str) -> None:
-    assert HOOKS["rewritten"](f"[a]({link})", ROOT / page) == f"[a]({moved})"
+    assert PAGES["rewritten"](f"[a]({link})", ROOT / page) == f"[a]({moved})"
 
 
 def test_marks_of_blocks_are_hidden() -> None:
     text = '```sh exit="1"\na\n```\n```python title="a.py"\nb\n```\n```sh unrun="slow: \'x\'"\nc\n```\n'
-    shown = HOOKS["rewritten"](text, ROOT / "docs" / "index.md")
+    shown = PAGES["rewritten"](text, ROOT / "docs" / "index.md")
     assert shown == '```sh\na\n```\n```python title="a.py"\nb\n```\n```sh\nc\n```\n'
 
 
 def test_linked_files_are_found_with_what_they_link_to() -> None:
     found = {
-        path.relative_to(ROOT).as_posix() for path in HOOKS["linked_files"](ROOT / "docs/audits/economize.md")
+        path.relative_to(ROOT).as_posix() for path in PAGES["linked_files"](ROOT / "docs/audits/economize.md")
     }
     assert {"examples/audits/README.md", "spec/generation_contracts.py"} <= found
 
@@ -49,7 +49,7 @@ def test_linked_files_are_found_with_what_they_link_to() -> None:
     ],
 )
 def test_what_a_page_would_load_from_elsewhere_is_seen(html: str, loads: bool) -> None:
-    assert bool(HOOKS["foreign"](html)) is loads
+    assert bool(PAGES["foreign"](html)) is loads
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -65,7 +65,7 @@ class Law:
     def bounds(self, outcome: Hashable) -> tuple[Weight, Weight]:
         """Between which values the probability of an outcome lies."""
         found = self.probabilities.get(outcome, 0)
-        return max(found - self.neglected, 0), found + self.unexplored + self.neglected
+        return max(found - self.neglected, 0), min(found + self.unexplored + self.neglected, 1)
 
     def map(self, function: Callable[[Any], Hashable]) -> "Law":
         """The law of a function of the outcome."""
@@ -94,7 +94,7 @@ def total_variation(law: Law, other: Mapping[Hashable, Weight]) -> tuple[Weight,
     (0.125, 0.25)
     """
     excess = sum_of(_above(weight, other.get(outcome, 0)) for outcome, weight in law.probabilities.items())
-    return max(excess - law.neglected, 0), excess + law.unexplored + law.neglected
+    return max(excess - law.neglected, 0), min(excess + law.unexplored + law.neglected, 1)
 
 
 def sum_of(weights: Iterable[Weight]) -> Weight:

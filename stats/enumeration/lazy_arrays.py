@@ -18,7 +18,7 @@ from tokenlaw.stats.enumeration.array_rules import REDUCTIONS, RULES, STRUCTURAL
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image
-from tokenlaw.stats.enumeration.lazy_numbers import COMPARISONS, LazyNumber
+from tokenlaw.stats.enumeration.lazy_numbers import COMPARISONS, LazyNumber, meetings
 
 Objects = NDArray[np.object_]
 
@@ -208,3 +208,6 @@ def call(function: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> An
         given = {key: plain(value) for key, value in options.items()}
         return wrap(function(*plain(tuple(inputs)), **given))
     return refuse([*inputs, *options.values()], f"numpy.{name}")
+
+
+meetings[np.ufunc], meetings[np.ndarray] = apply, call

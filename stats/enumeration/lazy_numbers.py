@@ -10,11 +10,13 @@ false.
 """
 
 import sys
+from collections.abc import Callable
 from fractions import Fraction
 from math import isnan
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+import torch
 
 from tokenlaw.stats.enumeration import monotone
 from tokenlaw.stats.enumeration.errors import as_the_real_one
@@ -23,6 +25,9 @@ from tokenlaw.stats.enumeration.states import current
 
 KEEPS_THE_TYPE = ("fractions", "json", "tokenlaw.stats.enumeration")
 """Modules that convert what pretends to be a float (but ``Fraction(u)`` shall see one, and be refused)."""
+
+meetings: dict[type, Callable[..., Any]] = {}
+"""What is done where a number meets numpy's ufuncs, arrays or tensors: their modules fill it in."""
 
 COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
@@ -234,17 +239,11 @@ class LazyNumber(Image):
         return getattr(np, name)(*pair)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from tokenlaw.stats.enumeration.lazy_arrays import apply  # noqa: PLC0415 - arrays know numbers
-
-        return apply(function, method, inputs, options)
+        return meetings[np.ufunc](function, method, inputs, options)
 
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-        from tokenlaw.stats.enumeration.lazy_arrays import call  # noqa: PLC0415 - the same
-
-        return call(function, inputs, options)
+        return meetings[np.ndarray](function, inputs, options)
 
     @classmethod
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from tokenlaw.stats.enumeration.torch_operands import call  # noqa: PLC0415 - imports torch
-
-        return call(function, args, kwargs or {})
+        return meetings[torch.Tensor](function, args, kwargs or {})

@@ -49,6 +49,20 @@ READERS = (
 """Functions that would read a lazy tensor past its operators."""
 
 
+@as_the_real_one
+def _dispatched(cls: type, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """An operator on a lazy tensor."""
+    book = _find(args, kwargs).book
+    handler = operators.get(function)
+    if handler is None:
+        # In inference mode operators come here that are made of others.
+        found = function.decompose(*args, **(kwargs or {}))
+        if found is not NotImplemented:
+            return found
+        refuse(book, name_of(function), "of random numbers has no exact probability here")
+    return handler(book, function, _passed_on(args), kwargs or {})
+
+
 class LazyTensor(torch.Tensor):
     """Undecided random numbers.
 
@@ -90,20 +104,8 @@ class LazyTensor(torch.Tensor):
         with torch._C.DisableTorchFunctionSubclass():
             return function(*args, **options)
 
-    @classmethod
-    @as_the_real_one
-    def __torch_dispatch__(  # type: ignore[override]  # torch's has no types
-        cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        book = _find(args, kwargs).book
-        handler = operators.get(function)
-        if handler is None:
-            # In inference mode operators come here that are made of others.
-            found = function.decompose(*args, **(kwargs or {}))
-            if found is not NotImplemented:
-                return found
-            refuse(book, name_of(function), "of random numbers has no exact probability here")
-        return handler(book, function, _passed_on(args), kwargs or {})
+    # torch declares it as a method of instances, which a class method may not override.
+    __torch_dispatch__: Any = classmethod(_dispatched)
 
 
 class LazyInPlace(torch.Tensor):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image
 from tokenlaw.stats.enumeration.lazy_arrays import images
+from tokenlaw.stats.enumeration.lazy_numbers import meetings
 
 COMPARISONS: dict[str, Callable[[Any, Any], NDArray[np.bool_]]] = {
     "lt": np.less,
@@ -66,3 +67,6 @@ def _refuse(operation: str, values: Sequence[Any]) -> None:
     found: Image | None = next(images(values), None)
     if found is not None:
         found.refuse(operation, "reads the value of a random number that isn't decided")
+
+
+meetings[torch.Tensor] = call

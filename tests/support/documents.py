@@ -1,6 +1,6 @@
 """Pages of documentation, followed from top to bottom as a reader would, in a folder of their own.
 
-What happens to a block is decided by its language and by marks behind it (`docs/site_hooks.py` hides those):
+What happens to a block is decided by its language and by marks behind it (`docs/site_pages.py` hides those):
 
 ``title="engine.py"``
     The block is written to this file, whatever its language.

@@ -12,12 +12,6 @@ from typing import Any
 import torch
 from torch import library
 
-from tokenlaw.stats.enumeration import (  # noqa: F401 - they register what can be done with lazy tensors
-    lazy_tensor_decisions,
-    lazy_tensor_moves,
-    lazy_tensor_races,
-    lazy_tensor_values,
-)
 from tokenlaw.stats.enumeration.errors import UndecidableError, as_the_real_one
 from tokenlaw.stats.enumeration.lazy_tensors import LazyInPlace, give_back, refuse
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
@@ -25,6 +19,11 @@ from tokenlaw.stats.enumeration.replacing import Replacements
 from tokenlaw.stats.enumeration.tape import ADVICE, Tape
 from tokenlaw.stats.enumeration.torch_draws import TorchDraws
 from tokenlaw.stats.enumeration.torch_operands import MAKERS, refusing
+
+HANDLERS = ("decisions", "moves", "races", "values")
+"""Modules ``lazy_tensor_...`` that register what can be done with lazy tensors."""
+
+_LIBRARY: Any = library.Library  # torch gives it no types
 
 SCRIPTED = (torch._C.ScriptFunction, torch._C.ScriptMethod)
 """Functions that read the memory of tensors past their Python class."""
@@ -55,7 +54,7 @@ class TorchRandom:
         _prepare()
         self._replace_functions()
         self.book.generators.enter()
-        self._kernels = library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]  # torch has no types
+        self._kernels = _LIBRARY("aten", "IMPL")
         with warnings.catch_warnings():
             # Replacing a kernel is what torch warns of.
             warnings.simplefilter("ignore")
@@ -99,7 +98,9 @@ class TorchRandom:
 
 @cache
 def _prepare() -> None:
-    """Import what torch imports at the first operator of a tensor subclass: that draws random numbers."""
+    """Import our handlers, and what torch imports, drawing numbers, at the first operator of a subclass."""
+    for name in HANDLERS:
+        importlib.import_module(f"tokenlaw.stats.enumeration.lazy_tensor_{name}")
     importlib.import_module("torch.fx.experimental.symbolic_shapes")
     if torch.distributed.is_available():
         importlib.import_module("torch.distributed.tensor")
