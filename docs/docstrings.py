@@ -29,7 +29,7 @@ def signature(function: Callable[..., Any], name: str) -> str:
     node = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(node, ast.FunctionDef)
     arguments = list(_arguments(node.args))
-    returns = f" -> {ast.unparse(node.returns)}" if node.returns and name != "__init__" else ""
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
     line = f"{name}({', '.join(arguments)}){returns}"
     if len(line) <= WIDTH:
         return line

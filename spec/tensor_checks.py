@@ -33,7 +33,7 @@ def require_tensor(name: str, found: Any, dtypes: Sequence[torch.dtype]) -> None
     TypeError
         It is no tensor, or of another dtype.
     ValueError
-        It is sparse.
+        It is sparse, or nested.
 
     Examples
     --------
@@ -47,6 +47,8 @@ def require_tensor(name: str, found: Any, dtypes: Sequence[torch.dtype]) -> None
         raise TypeError(f"{name} must be a tensor of {_listed(dtypes)}, but is {kind_of(found)}{hint}")
     if found.dtype not in dtypes:
         raise TypeError(f"{name} must be {_listed(dtypes)}, but is {_short(found.dtype)}")
+    if found.is_nested:  # it has no shape
+        raise ValueError(f"{name} must be a dense tensor, but is nested")
     if found.layout != torch.strided:
         raise ValueError(f"{name} must be a dense tensor, but has the layout {_short(found.layout)}")
 

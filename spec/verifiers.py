@@ -10,6 +10,7 @@ import torch
 from tokenlaw.spec.calling import accepts, parameters_of
 from tokenlaw.spec.contracts import VERIFIER, ContractError, Implementation
 from tokenlaw.spec.generation_contracts import CLAIMS, REFUSALS, TEXTBOOK, Verifier
+from tokenlaw.spec.number_kinds import is_whole_number
 
 PRECISIONS = (torch.float64, torch.float32)
 """In what a verifier may say that it works out laws and ratios."""
@@ -125,7 +126,7 @@ def refusals_of(verifier: Any, source: str) -> frozenset[str]:
 def most_rows_of(verifier: Any, source: str) -> int | None:
     """Rows of a call at most, None without a limit; `ContractError` if that is no number from 1 on."""
     most = getattr(verifier, "most_rows", None)
-    if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
+    if most is not None and (not is_whole_number(most) or most < 1):
         raise ContractError(f"{source}: most_rows is {most!r}; it must be a whole number from 1 on")
     return most
 

@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from tokenlaw.spec.contracts import DECODER
+from tokenlaw.spec.number_kinds import is_whole_number
 from tokenlaw.spec.sessions import session_of, to_data
 from tokenlaw.spec.suites import CounterexampleError
 from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_checks import BY_ID
-from tokenlaw.stats.place_fields import Fields, fields_of, is_number, is_whole
+from tokenlaw.stats.place_fields import Fields, fields_of, is_number
 
 SCHEMA = "tokenlaw.decoder-law/1"
 
@@ -76,9 +77,9 @@ def case_at(place: DecoderPlace, cases: Sequence[Case]) -> Case:
 _FIELDS: Fields = {
     "check": (lambda value: isinstance(value, str) and value in BY_ID, f"one of {', '.join(BY_ID)}"),
     "case": (lambda value: isinstance(value, str), "the title of a situation"),
-    "paths": (lambda value: is_whole(value) and value >= 0, "a number of paths, 0 for samples"),
-    "samples": (lambda value: is_whole(value) and value >= 0, "a number of samples, 0 for paths"),
-    "seed": (is_whole, "a whole number"),
+    "paths": (lambda value: is_whole_number(value) and value >= 0, "a number of paths, 0 for samples"),
+    "samples": (lambda value: is_whole_number(value) and value >= 0, "a number of samples, 0 for paths"),
+    "seed": (is_whole_number, "a whole number"),
     "tolerance": (lambda value: is_number(value) and 0 <= value < 1, "0 or a number below 1"),
     "alpha": (lambda value: is_number(value) and 0 < value < 1, "a number between 0 and 1"),
     "before": (is_number, "the logarithm of an e-value"),

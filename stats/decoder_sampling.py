@@ -59,6 +59,12 @@ class CaseSamples:
     reason: str = ""
     crash: str = ""
 
+    def found_wrong(self) -> Comparison:
+        """The law that speaks most against it; raises `ValueError` without samples."""
+        if self.worst is None:
+            raise ValueError(f"nothing was sampled: {self.reason}")
+        return self.worst
+
 
 @dataclass
 class Sampler:

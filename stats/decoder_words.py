@@ -42,13 +42,13 @@ def refuted_by_samples(found: CaseSamples, needed: float) -> str:
     ----------
     needed : natural logarithm of the e-value that refutes.
     """
-    assert found.worst is not None
+    worst = found.found_wrong()
     line = (
-        f"Situation {found.case.title}: the {found.worst.question.what} isn't the exact one, log10 e = "
+        f"Situation {found.case.title}: the {worst.question.what} isn't the exact one, log10 e = "
         f"{log10_of(found.log_e)} ({log10_of(needed)} refutes), {found.samples} samples at TV "
-        f"{found.worst.least:.3g} from it."
+        f"{worst.least:.3g} from it."
     )
-    return "\n".join([line, *_side_by_side(found.worst)])
+    return "\n".join([line, *_side_by_side(worst)])
 
 
 def _side_by_side(comparison: Comparison) -> Iterable[str]:

@@ -24,9 +24,8 @@ def gate_finding(trial: Trial, check: str, needed: float, alpha: float | None = 
         it none are given.
     """
     log_e, kind, result = worst_kind(trial, check)
-    assert result.seen is not None
     measure = result.measures.measures[check]
-    counts, law = result.measures.counts(check, result.seen), measure.law
+    counts, law = result.measures.counts(check, result.counted), measure.law
     text = (
         f"Rows {_named(kind)} of scenario {trial.scenario.name!r}: log10 e = {log10_of(log_e)} "
         f"({log10_of(needed)} refutes), {int(counts.sum())} counted"
@@ -121,14 +120,13 @@ def doubtful_finding(trial: Trial, kind: Kind, count: int, mean: float) -> str:
 
 
 def _support_text(trial: Trial, kind: Kind, result: KindResult, impossible: list[tuple[int, ...]]) -> str:
-    assert result.seen is not None
     shown = []
     for tokens in impossible[:MOST_CELLS]:
         place = [token + 1 for token in tokens] + [0] * (kind.length + 1 - len(tokens))
-        shown.append(f"{list(tokens)} {int(result.seen.outcomes[tuple(place)])} times")
+        shown.append(f"{list(tokens)} {int(result.counted.outcomes[tuple(place)])} times")
     return (
         f"Rows {_named(kind)} of scenario {trial.scenario.name!r} emitted what can't happen: "
-        f"{'; '.join(shown)}, in {int(result.seen.outcomes.sum())} rows."
+        f"{'; '.join(shown)}, in {int(result.counted.outcomes.sum())} rows."
     )
 
 

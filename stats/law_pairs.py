@@ -74,7 +74,7 @@ def tv_between(
     # What is missing shows as well as what is too much, where nothing is left unexplored.
     below = sum_of(max(weight - found.get(cell, 0.0), 0.0) for cell, weight in exact.items()) - left
     least = float(max(above, below))
-    return max(least - neglected, 0.0), least + left + neglected
+    return max(least - neglected, 0.0), min(least + left + neglected, 1.0)
 
 
 Pair = TypeVar("Pair", bound=LawPair[Any])

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from tokenlaw.spec.number_kinds import is_whole_number
 from tokenlaw.spec.suites import CounterexampleError
 
 Fields = Mapping[str, tuple[Callable[[Any], bool], str]]
@@ -20,7 +21,7 @@ def fields_of(data: Mapping[str, Any], schema: str, fields: Fields, whose: str) 
 
     Examples
     --------
-    >>> seed = {"seed": (is_whole, "a whole number")}
+    >>> seed = {"seed": (is_whole_number, "a whole number")}
     >>> fields_of({"schema": "s/1", "seed": 0.5}, "s/1", seed, "a law")
     Traceback (most recent call last):
     tokenlaw.spec.suites.CounterexampleError: seed is 0.5; expected a whole number
@@ -40,11 +41,6 @@ def fields_of(data: Mapping[str, Any], schema: str, fields: Fields, whose: str) 
     return {name: data[name] for name in fields}
 
 
-def is_whole(value: object) -> bool:
-    """A whole number; True and False are none."""
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def is_number(value: object) -> bool:
     """A finite number."""
-    return is_whole(value) or (isinstance(value, float) and math.isfinite(value))
+    return is_whole_number(value) or (isinstance(value, float) and math.isfinite(value))

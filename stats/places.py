@@ -6,8 +6,9 @@ from typing import Any
 
 from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.generation_contracts import CLAIMS
+from tokenlaw.spec.number_kinds import is_whole_number
 from tokenlaw.spec.suites import CounterexampleError, Settings
-from tokenlaw.stats.place_fields import Fields, fields_of, is_number, is_whole
+from tokenlaw.stats.place_fields import Fields, fields_of, is_number
 from tokenlaw.stats.verifier_checks import BY_ID
 
 SCHEMA = "tokenlaw.law/1"
@@ -84,13 +85,13 @@ def _is_evidence(value: object) -> bool:
 
 _FIELDS: Fields = {
     "scenario": (lambda value: isinstance(value, str), "the name of a scenario"),
-    "requests": (lambda value: is_whole(value) and value >= 0, "a number of rows"),
-    "seed": (is_whole, "a whole number"),
+    "requests": (lambda value: is_whole_number(value) and value >= 0, "a number of rows"),
+    "seed": (is_whole_number, "a whole number"),
     "claims": (lambda value: value in CLAIMS, f"one of {', '.join(CLAIMS)}"),
     "tolerance": (lambda value: is_number(value) and 0 <= value < 1, "0 or a number below 1"),
     "alpha": (lambda value: is_number(value) and 0 < value < 1, "a number between 0 and 1"),
     "check": (lambda value: isinstance(value, str), "the id of a check, or an empty text for all of them"),
-    "looks": (lambda value: is_whole(value) and value >= 0, "a number of stages"),
+    "looks": (lambda value: is_whole_number(value) and value >= 0, "a number of stages"),
     "asked": (_is_evidence, "check ids, each with the logarithm of an e-value"),
 }
 """What each part must be, and how to say so."""

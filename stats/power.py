@@ -10,6 +10,7 @@ from functools import lru_cache
 from scipy import special
 
 from tokenlaw.stats.binomial import upper_tail
+from tokenlaw.stats.chi_square import SAFETY_FACTOR
 from tokenlaw.stats.dependence import EqualNeighbours
 from tokenlaw.stats.planner import noncentrality
 
@@ -39,6 +40,18 @@ def visible_tv(samples: float, cells: int, alpha: float, *, factor: float = GATE
     # Rounded down so that like laws share one computation.
     log_alpha = math.floor(10 * math.log(min(max(alpha, LEAST_ALPHA), 0.5))) / 10
     return math.sqrt(factor * _needed(cells, log_alpha) / (4 * samples))
+
+
+def visible_by_chi_square(samples: float, cells: int, pooled_mass: float, alpha: float) -> float:
+    """Total variation from which on Pearson's test refutes; a fault may hide in pooled cells.
+
+    Parameters
+    ----------
+    samples : of the law.
+    cells, pooled_mass : possible cells after pooling, and the probability inside pooled ones.
+    alpha : what the p-value must reach.
+    """
+    return visible_tv(samples, cells, alpha / SAFETY_FACTOR, factor=1.0) + pooled_mass
 
 
 @lru_cache(maxsize=1024)

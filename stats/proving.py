@@ -173,14 +173,14 @@ class Prover:
 
     def _confirm(self, found: CaseProof, seconds: float) -> None:
         """Enumerate a refuted law again with other seeds: random numbers that nobody saw would change it."""
-        assert found.law is not None
-        paths = found.law.paths
+        _, law = found.found_wrong()
+        paths = law.paths
         for repeat in range(1, max(LEAST_REPEATS, REPEATED_PATHS // paths) + 1):
             first = repeat * FURTHER
-            again = self._batched(found.case, paths, seconds, first) if found.law.complete else None
-            if again is None or not same_law(found.law, again):
+            again = self._batched(found.case, paths, seconds, first) if law.complete else None
+            if again is None or not same_law(law, again):
                 again = self._alone(found.case, paths, seconds, first)
-            if again.paths == paths and not same_law(found.law, again):
+            if again.paths == paths and not same_law(law, again):
                 self.hidden = UNSEEN
                 raise NotRepeatableError(UNSEEN)
 

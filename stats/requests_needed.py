@@ -6,12 +6,11 @@ from collections.abc import Mapping
 import numpy as np
 
 from tokenlaw.stats.chain_laws import completed
-from tokenlaw.stats.chi_square import SAFETY_FACTOR
 from tokenlaw.stats.counts import Law
 from tokenlaw.stats.law_book import LawBook
 from tokenlaw.stats.neighbours import CALLS as CALLS_COMPARED
 from tokenlaw.stats.pooling import LEAST_EXPECTED, pool_cells
-from tokenlaw.stats.power import visible_tv
+from tokenlaw.stats.power import visible_by_chi_square
 from tokenlaw.stats.scenario import Scenario, Tables
 from tokenlaw.stats.small_checks import BOUNDARY_FACTOR, ROWS_OF_CHECKS
 from tokenlaw.stats.trial import kind_laws
@@ -37,34 +36,39 @@ def small_budget(check: str) -> int:
     return SMALL_OF_BUDGET * 3 * ROWS_OF_CHECKS * rows
 
 
-def visible_by_chi_square(law: Law, samples: float, alpha: float) -> float:
-    """Total variation from which on Pearson's test, cells pooled, refutes; from 1 on it promises nothing."""
-    grouping = pool_cells(law, samples)
-    cells = int(np.count_nonzero(grouping.law))
-    return visible_tv(samples, cells, alpha / SAFETY_FACTOR, factor=1.0) + grouping.pooled_mass
-
-
 def samples_of_chi_square(law: Law, alpha: float) -> float:
     """Samples from which on Pearson's test promises something; infinity where a trillion don't do.
 
     >>> samples_of_chi_square(np.array([0.5, 0.5]), 1e-10) < 100
     True
     """
+
+    def too_few(samples: float) -> bool:
+        grouping = pool_cells(law, samples)
+        cells = int(np.count_nonzero(grouping.law))
+        return visible_by_chi_square(samples, cells, grouping.pooled_mass, alpha) >= 1
+
     low = high = LEAST_EXPECTED
-    while high < _MOST and visible_by_chi_square(law, high, alpha) >= 1:
+    while high < _MOST and too_few(high):
         low, high = high, 2 * high
     if high >= _MOST:
         return math.inf
     while high / low > 1.01:
         middle = math.sqrt(low * high)
-        low, high = (middle, high) if visible_by_chi_square(law, middle, alpha) >= 1 else (low, middle)
+        low, high = (middle, high) if too_few(middle) else (low, middle)
     return high
 
 
-def say_what_it_takes(
+def say_what_small_checks_take(book: LawBook) -> None:
+    """Write into the book what small checks would need where they saw too little."""
+    for check in filter(book.asks, SMALL_CHECKS):
+        book.outcomes[check].takes = _in_all(small_budget(check))
+
+
+def say_what_chi_square_takes(
     book: LawBook, scenarios: list[Scenario], parts: Mapping[str, float], budget: int, device: str
 ) -> None:
-    """Write into the book what small checks, and the chi-square, would need where they saw too little.
+    """Write into the book what the chi-square, without a tolerance, would need where it saw too little.
 
     Parameters
     ----------
@@ -73,8 +77,6 @@ def say_what_it_takes(
     parts : as `tokenlaw.stats.verifier_shares.shared_rows` returns them.
     device : torch device of the run.
     """
-    for check in filter(book.asks, SMALL_CHECKS):
-        book.outcomes[check].takes = _in_all(small_budget(check))
     if book.asks(CHI_SQUARE) and not book.outcomes[CHI_SQUARE].told() and parts:
         needed = _chi_square_budget(book, scenarios, parts, budget, device)
         stopped = "scenarios that other checks refute stop before the size that was planned"

@@ -39,8 +39,7 @@ _WHAT = {
 def shown_gate(trial: Trial, check: str) -> ShownLaw:
     """The kind of rows that speaks most against the law of a check."""
     _, kind, result = worst_kind(trial, check)
-    assert result.seen is not None
-    counts, law = result.measures.counts(check, result.seen), result.measures.measures[check].law
+    counts, law = result.measures.counts(check, result.counted), result.measures.measures[check].law
     asked = np.asarray(law > 0)  # other cells don't count, but those that can't happen
     for cell in result.measures.measures[check].impossible(counts):
         asked[cell] = True
@@ -49,17 +48,15 @@ def shown_gate(trial: Trial, check: str) -> ShownLaw:
 
 def shown_completed(trial: Trial, kind: Kind, result: KindResult) -> ShownLaw:
     """The completed law of a kind of rows."""
-    assert result.seen is not None
     law = completed(result.measures.laws)
-    return _shown(_WHAT[COMPLETED], trial, kind, result.seen.completed, law, _namer(COMPLETED))
+    return _shown(_WHAT[COMPLETED], trial, kind, result.counted.completed, law, _namer(COMPLETED))
 
 
 def shown_impossible(trial: Trial) -> ShownLaw:
     """What can't happen, of the kind of rows that emitted it first; all of the rest together."""
     pairs = zip(trial.scenario.kinds, trial.kinds, strict=True)
     kind, result = next((kind, result) for kind, result in pairs if result.impossible())
-    assert result.seen is not None
-    outcomes = result.seen.outcomes
+    outcomes = result.counted.outcomes
     seen, samples = np.where(result.measures.impossible, outcomes, 0), float(outcomes.sum())
     data = _shown("support", trial, kind, seen, np.zeros(seen.shape), _namer(JOINT), samples)
     possible = {"outcomes": None, "exact": 1.0, "found": float(1 - seen.sum() / samples)}

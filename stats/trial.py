@@ -44,10 +44,16 @@ class KindResult:
     seen: Seen | None = None
     log_es: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def counted(self) -> Seen:
+        """Its counts; raises `ValueError` before there are any."""
+        if self.seen is None:
+            raise ValueError("no rows of this kind were counted yet")
+        return self.seen
+
     def judge(self, tolerance: float) -> None:
         """Work out the log e-values of the counts so far."""
-        seen, measures = self.seen, self.measures
-        assert seen is not None
+        seen, measures = self.counted, self.measures
         if tolerance:
             self.log_es = {
                 check: tolerant_log_e(
@@ -64,17 +70,15 @@ class KindResult:
 
     def impossible(self) -> list[tuple[int, ...]]:
         """Outcomes that were seen and can't happen, as tuples of tokens, most frequent first."""
-        assert self.seen is not None
-        outcomes = self.seen.outcomes
+        outcomes = self.counted.outcomes
         cells = np.argwhere(self.measures.impossible & (outcomes > 0))
         ordered = sorted(cells.tolist(), key=lambda cell: -int(outcomes[tuple(cell)]))
         return [tuple(index - 1 for index in cell if index) for cell in ordered]
 
     def doubtful(self) -> tuple[int, float]:
         """Outcomes that only rounding allows: how many there were, and how many it may explain on average."""
-        assert self.seen is not None
-        found = int(self.seen.outcomes[self.measures.doubtful].sum())
-        return found, self.seen.expected * self.measures.doubtful_mass
+        found = int(self.counted.outcomes[self.measures.doubtful].sum())
+        return found, self.counted.expected * self.measures.doubtful_mass
 
 
 class Trial:
@@ -185,14 +189,13 @@ class Trial:
         """How often what the laws are about has happened."""
         events = {"rejections": 0, "bonus tokens": 0, "rejections at the last draft": 0, "own drafts": 0}
         for kind, result in zip(self.scenario.kinds, self.kinds, strict=True):
-            assert result.seen is not None
-            outcomes, length = result.seen.outcomes, kind.length
+            outcomes, length = result.counted.outcomes, kind.length
             lengths = emitted_lengths(length, self.scenario.vocabulary)
             events["bonus tokens"] += int(outcomes[lengths == length + 1].sum()) if length else 0
             events["rejections"] += int(outcomes[(lengths > 0) & (lengths <= length)].sum())
             if length > 1:
                 events["rejections at the last draft"] += int(outcomes[lengths == length].sum())
-            events["own drafts"] += int(result.seen.drafts.sum()) if self.scenario.own_drafter else 0
+            events["own drafts"] += int(result.counted.drafts.sum()) if self.scenario.own_drafter else 0
         return events
 
 

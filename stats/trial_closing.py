@@ -8,7 +8,7 @@ from scipy import special
 
 from tokenlaw.stats.cells import worst_cells
 from tokenlaw.stats.chain_laws import completed
-from tokenlaw.stats.chi_square import SAFETY_FACTOR, chi_square
+from tokenlaw.stats.chi_square import chi_square
 from tokenlaw.stats.conditional_gate import PARTS
 from tokenlaw.stats.distances import tv_bounds
 from tokenlaw.stats.e_values import average_log_e, log10_of
@@ -18,7 +18,7 @@ from tokenlaw.stats.law_outcome import Beside
 from tokenlaw.stats.measures import LENGTH, SUPPORT
 from tokenlaw.stats.neighbours import DISTANCES, TESTS, Comparison
 from tokenlaw.stats.places import Place
-from tokenlaw.stats.power import MISS, visible_copies, visible_mass, visible_tv
+from tokenlaw.stats.power import MISS, visible_by_chi_square, visible_copies, visible_mass, visible_tv
 from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.search import SearchResult
 from tokenlaw.stats.shown_laws import shown_completed, shown_gate, shown_impossible
@@ -160,8 +160,7 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
 def _counted(trial: Trial, check: str) -> bool:
     """Whether there is anything to be drawn of the kind that speaks most against a law."""
     _, _, worst = worst_kind(trial, check)
-    assert worst.seen is not None
-    return bool(worst.measures.counts(check, worst.seen).any())
+    return bool(worst.measures.counts(check, worst.counted).any())
 
 
 def _extreme_log_e(law: np.ndarray, samples: float, tolerance: float) -> float:
@@ -185,8 +184,7 @@ def _close_support(trial: Trial, book: LawBook, place: Place) -> None:
 
 
 def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBook, place: Place) -> None:
-    assert result.seen is not None
-    counts, law = result.seen.completed.ravel(), completed(result.measures.laws).ravel()
+    counts, law = result.counted.completed.ravel(), completed(result.measures.laws).ravel()
     law = law / law.sum()
     if not counts.any():
         return
@@ -200,8 +198,7 @@ def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBoo
     else:
         test = chi_square(counts, law)
         p_value = test.p_value
-        visible = visible_tv(test.samples, test.cells, alpha / SAFETY_FACTOR, factor=1.0)
-        outcome.visible.append(visible + test.pooled_mass)
+        outcome.visible.append(visible_by_chi_square(test.samples, test.cells, test.pooled_mass, alpha))
         least, most = tv_bounds(counts, law, alpha)
         what = (
             f"chi-square {test.pearson:.1f}, G {test.likelihood_ratio:.1f}, "
@@ -216,7 +213,11 @@ def _close_chi_square(trial: Trial, kind: Kind, result: KindResult, book: LawBoo
 
 
 def _visible_beyond(counts: np.ndarray, law: np.ndarray, tolerance: float, alpha: float) -> float:
-    """The total variation that McDiarmid's test refutes with probability 1 - MISS, by the same bound."""
+    """The total variation that McDiarmid's test refutes with probability 1 - MISS, by the same bound.
+
+    From 1 on nothing is refuted; more samples narrow down what lies beyond the tolerance only.
+    """
     samples = int(counts.sum())
     threshold = mcdiarmid_threshold(law, tolerance, alpha, samples)
-    return threshold + math.sqrt(math.log(1 / MISS) / (2 * samples))
+    visible = threshold + math.sqrt(math.log(1 / MISS) / (2 * samples))
+    return visible if visible < 1 else (visible - tolerance) / (1 - tolerance)

@@ -15,7 +15,7 @@ from tokenlaw.stats.law_book import SEARCH_NAME, TRIAL_GATES, WHOLE_RUN, LawBook
 from tokenlaw.stats.neighbours import compare_calls
 from tokenlaw.stats.places import Place
 from tokenlaw.stats.protocol import ProtocolError
-from tokenlaw.stats.requests_needed import say_what_it_takes
+from tokenlaw.stats.requests_needed import say_what_chi_square_takes, say_what_small_checks_take
 from tokenlaw.stats.scenario import Scenario, Tables
 from tokenlaw.stats.search import search
 from tokenlaw.stats.small_checks import BOUNDARY_FACTOR, boundary, replay, row_seeds
@@ -92,8 +92,9 @@ class VerifierRun:
                 self.tree(name, int(parts[name]))
         if SEARCH_NAME in parts:
             self.search(int(parts[SEARCH_NAME]), own_drafter=any(one.own_drafter for one in scenarios))
+        say_what_small_checks_take(self._book)
         if not self._settings.tolerance:
-            say_what_it_takes(self._book, scenarios, parts, self._budget, self._settings.device)
+            say_what_chi_square_takes(self._book, scenarios, parts, self._budget, self._settings.device)
         self.end()
 
     def end(self) -> None:

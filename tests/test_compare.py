@@ -5,21 +5,16 @@ from typing import Any
 
 import pytest
 
-from support.pages import evidence, holding_law, report_of
-from tokenlaw.comparing import KNOWN, Change, Comparison, State, compare, meaning
-from tokenlaw.comparing_reports import side_of_report
+from support.pages import compared, evidence, holding_law, report_of
+from tokenlaw.comparing import Change, State, meaning
 from tokenlaw.controls import Control, Kind
-from tokenlaw.report import Report
+from tokenlaw.html_data import KNOWN
 from tokenlaw.spec.contracts import BLOCK_MANAGER, VERIFIER
 from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.verdicts import Evidence, Verdict
 
 HOLDS, REFUTED, UNKNOWN = map(str, (Verdict.HOLDS, Verdict.REFUTED, Verdict.UNKNOWN))
 NOT_EXERCISED, NOT_SUPPORTED = str(Verdict.NOT_EXERCISED), str(Verdict.NOT_SUPPORTED)
-
-
-def compared(old: Report, new: Report) -> Comparison:
-    return compare(side_of_report(old.to_data(), "old.json"), side_of_report(new.to_data(), "new.json"))
 
 
 def law(evidence_kind: str, samples: int, tv: float | None) -> Evidence:
@@ -35,35 +30,29 @@ def only_row(old: Evidence, new: Evidence) -> tuple[Change, tuple[str, ...]]:
     return row.change, row.notes
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        (HOLDS, REFUTED, Change.WORSE),
-        (HOLDS, UNKNOWN, Change.WORSE),
-        (HOLDS, NOT_EXERCISED, Change.WORSE),
-        (HOLDS, NOT_SUPPORTED, Change.WORSE),
-        (HOLDS, None, Change.WORSE),
-        (None, REFUTED, Change.WORSE),
-        (None, NOT_EXERCISED, Change.WORSE),
-        (KNOWN, REFUTED, Change.WORSE),
-        (NOT_SUPPORTED, UNKNOWN, Change.WORSE),
-        (NOT_EXERCISED, UNKNOWN, Change.WORSE),
-        ("killed", "missed", Change.WORSE),
-        ("silent", "alarmed", Change.WORSE),
-        ("killed", None, Change.WORSE),
-        (REFUTED, HOLDS, Change.BETTER),
-        (NOT_EXERCISED, HOLDS, Change.BETTER),
-        (NOT_SUPPORTED, HOLDS, Change.BETTER),
-        ("missed", "killed", Change.BETTER),
-        (HOLDS, KNOWN, Change.CHANGED),
-        (REFUTED, KNOWN, Change.CHANGED),
-        (REFUTED, UNKNOWN, Change.CHANGED),
-        (REFUTED, None, Change.GONE),
-        (None, HOLDS, Change.NEW),
-        (None, NOT_SUPPORTED, Change.NEW),
-        (REFUTED, REFUTED, Change.SAME),
-        (HOLDS, HOLDS, Change.SAME),
+MEANINGS: dict[Change, list[tuple[str | None, str | None]]] = {
+    Change.WORSE: [
+        *((HOLDS, new) for new in (REFUTED, UNKNOWN, NOT_EXERCISED, NOT_SUPPORTED, None)),
+        *((old, UNKNOWN) for old in (NOT_SUPPORTED, NOT_EXERCISED)),
+        *((None, new) for new in (REFUTED, NOT_EXERCISED)),
+        (KNOWN, REFUTED),
+        ("killed", "missed"),
+        ("silent", "alarmed"),
+        ("killed", None),
     ],
+    Change.BETTER: [
+        *((old, HOLDS) for old in (REFUTED, NOT_EXERCISED, NOT_SUPPORTED)),
+        ("missed", "killed"),
+    ],
+    Change.CHANGED: [(HOLDS, KNOWN), (REFUTED, KNOWN), (REFUTED, UNKNOWN)],
+    Change.GONE: [(REFUTED, None)],
+    Change.NEW: [(None, HOLDS), (None, NOT_SUPPORTED)],
+    Change.SAME: [(REFUTED, REFUTED), (HOLDS, HOLDS)],
+}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"), [(*pair, change) for change, pairs in MEANINGS.items() for pair in pairs]
 )
 def test_what_a_change_of_a_verdict_means(old: str | None, new: str | None, expected: Change) -> None:
     states = [None if word is None else State(word) for word in (old, new)]

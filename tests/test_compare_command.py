@@ -8,18 +8,13 @@ from typing import Any
 
 import pytest
 
-from support.pages import HOSTILE, evidence, holding_law, hostile_report, report_of
+from support.pages import HOSTILE, compared, evidence, holding_law, hostile_report, report_of
 from tokenlaw import terminal
 from tokenlaw.cli import main
-from tokenlaw.comparing import Comparison, compare
-from tokenlaw.comparing_reports import side_of_matrix, side_of_report
+from tokenlaw.comparing_reports import side_of_matrix
 from tokenlaw.comparing_views import to_data, to_markdown
 from tokenlaw.report import Report
 from tokenlaw.spec.verdicts import Verdict
-
-
-def compared(old: Report, new: Report) -> Comparison:
-    return compare(side_of_report(old.to_data(), "old.json"), side_of_report(new.to_data(), "new.json"))
 
 
 def write(folder: Path, **reports: Report | Mapping[str, Any]) -> list[str]:

@@ -144,12 +144,6 @@ def test_faults_are_described(fault: Fault) -> None:
     assert fault.weakest_check in {check.id for check in load_suites()[DECODER].checks}
 
 
-@pytest.mark.parametrize("innocent", DECODER_INNOCENTS.values(), ids=DECODER_INNOCENTS)
-def test_innocents_say_where_they_were_taken_for_a_bug_and_why_they_are_none(innocent: Innocent) -> None:
-    assert any(character.isdigit() for character in innocent.report)
-    assert innocent.reason
-
-
 def test_the_classes_of_speculation_in_a_decoding_loop_are_planted() -> None:
     planted = {one for fault in DECODER_FAULTS.values() for one in fault.classes}
     assert planted >= {"C01", "C02", "C03", "C04", "C06", "C07", "C08", "C11", "C12", "C14", "C15", "C16"}

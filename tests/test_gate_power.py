@@ -49,7 +49,7 @@ def test_the_worst_spread_deviation_is_seen_as_promised_and_not_with_half(cells:
 
     False alarms: 400 runs, more misses than a binomial of probability 0.11 allows, 1e-6 a case. Half of the
     samples would see more than 60 of 100 by chance with probability below 0.03 even if they saw a half of the
-    deviations, and below 1e-9 at the 0.3 that they do see. Power: a plan that misses a fifth fails with
+    deviations, and below 1e-9 at the 0.3 that they do see. Power: a plan that misses a quarter fails with
     probability above 0.99, one that is twice too large always.
     """
     samples = gate_samples(tv, cells, beta=BETA)

@@ -108,6 +108,24 @@ def test_the_matrix_is_drawn_from_what_json_wrote(tmp_path: Path) -> None:
     assert {"3", "1", "12k"} <= set(told)
 
 
+def test_a_matrix_of_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs_matplotlib()
+    saved = tmp_path / "faults.json"
+    saved.write_text(json.dumps(to_data([], of=1, profile="dev", seed=0, command="tokenlaw faults")))
+    assert main(["report", str(saved), "--plot", str(tmp_path / "faults.svg")]) == 3
+    assert "nothing to plot: the matrix has neither faults nor innocents" in capsys.readouterr().err
+
+
+def test_a_plot_and_another_view_are_two_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    needs_matplotlib()
+    same = str(tmp_path / "one.svg")
+    saved = tmp_path / "faults.json"
+    saved.write_text(json.dumps(to_data(ROWS, of=4, profile="dev", seed=0, command="tokenlaw faults")))
+    for command in (["report", str(saved), "--html"], ["plan", "--tv", "0.1", "--vocab", "8", "--json"]):
+        assert main([*command, same, "--plot", same]) == 3
+        assert f"and --plot both name {same}; name two files" in capsys.readouterr().err
+
+
 def test_accepted_drafts_are_drawn_against_theory(tmp_path: Path) -> None:
     needs_matplotlib()
     saved, path = tmp_path / "report.json", tmp_path / "lengths.svg"

@@ -6,20 +6,13 @@ from typing import Any
 
 import pytest
 
-from support.plugin_projects import CONFTEST_HERE, FAKES, FEW_PLUGINS, prepare
+from support.plugin_projects import CONFTEST_HERE, FAKES, FEW_PLUGINS
 from tokenlaw import runner
 from tokenlaw.report import Report
 from tokenlaw.runner import audit, require_usable
 from tokenlaw.spec.suites import Settings
 
-pytest_plugins = ["pytester"]
-
-
-@pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project with one test of each contract."""
-    prepare(pytester, monkeypatch)
-    return pytester
+pytest_plugins = ["pytester", "support.plugin_projects"]
 
 
 def test_a_target_that_holds(project: pytest.Pytester) -> None:

@@ -6,22 +6,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from support.plugin_projects import CONFTEST_HERE, FEW_PLUGINS, prepare
+from support.plugin_projects import CONFTEST_HERE, FEW_PLUGINS
 from tokenlaw.controls import Control, Kind
 from tokenlaw.pytest_summary import properties, tell
 from tokenlaw.report import Report, Target
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "support.plugin_projects"]
 
 REFUTED = "--tokenlaw-target=fake_targets:Refuted"
-
-
-@pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
-    """A project with one test of each contract."""
-    prepare(pytester, monkeypatch)
-    return pytester
 
 
 def law(name: str, verdict: Verdict = Verdict.HOLDS, **statistics: object) -> Evidence:

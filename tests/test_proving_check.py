@@ -164,7 +164,7 @@ def test_a_law_that_was_cut_short_has_bounds() -> None:
     laws = kind_laws(Tables.of(asked.scenario))
     exact = compared(Law({}, unexplored=1.0), asked, laws, TEXTBOOK)
     assert {one.what for one in exact} == {COMPLETED, JOINT}
-    assert all((one.least, one.most) == (0.0, len(laws)) for one in exact)
+    assert all((one.least, one.most) == (0.0, 1.0) for one in exact)
     whole_law = {
         ((kind,), rows): weight / len(laws)
         for kind in range(len(laws))

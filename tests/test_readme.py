@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from support.documents import ROOT, blocks, follow, shell
+from tokenlaw.impl.faults.targets import SUSPECTS
+from tokenlaw.suites import suites
 
 README = ROOT / "README.md"
 BLOCKS = blocks(README)
@@ -35,6 +37,15 @@ def test_the_engine_of_the_readme_can_be_audited(tmp_path: Path, monkeypatch: py
     report = json.loads(done.stdout)
     assert report["target"]["contracts"] == ["kv-store", "paged-attention"]
     assert "my-engine 1.2.0: holds" in done.stderr
+
+
+def test_its_numbers_of_faults_and_checks_are_those_of_the_code() -> None:
+    """The reference is asked everything but trees, which a verifier of its own has."""
+    text = README.read_text()
+    guilty = sum(one.guilty for one in SUSPECTS.values())
+    assert f"({guilty} of {guilty}, and 0 of {len(SUSPECTS) - guilty})" in text
+    checks = [check.id for suite in suites().values() for check in suite.checks]
+    assert f"| {len(checks) - checks.count('law/trees')} checks of five contracts, all exercised |" in text
 
 
 def test_links_lead_somewhere() -> None:

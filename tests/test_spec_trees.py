@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.tree_shapes import SHAPES
 from tokenlaw.spec.draft_trees import (
     Parents,
     SiblingLaw,
@@ -46,14 +47,6 @@ EXACT_PAIRS = [
     (deterministic_tree_verification, without_replacement),
 ]
 """A rule, and a way to draw siblings with which it is exact."""
-
-SHAPES = {
-    "chain": (-1, 0, 1),
-    "two children": (-1, -1),
-    "three children": (-1, -1, -1),
-    "two by two": (-1, -1, 0, 0, 1, 1),
-    "ragged": (-1, -1, 1, -1, 2),
-}
 
 
 def fractions(*numbers: str) -> tuple[Fraction, ...]:

@@ -14,6 +14,7 @@ from support.known_laws import zipf
 from tokenlaw.stats.gates import GammaPoissonGate
 from tokenlaw.stats.likeliest_law import distance, likeliest_law
 from tokenlaw.stats.tolerant import mcdiarmid_log_p, mcdiarmid_threshold, tolerant_log_e
+from tokenlaw.stats.trial_closing import _visible_beyond
 
 SKEWED = np.array([0.6, 0.3, 0.1])
 
@@ -227,3 +228,13 @@ def test_a_threshold_needs_an_alpha(alpha: float) -> None:
 def test_a_threshold_needs_draws() -> None:
     with pytest.raises(ValueError, match="number of samples must be positive"):
         mcdiarmid_threshold(SKEWED, 0.1, 0.1, 0)
+
+
+@pytest.mark.parametrize("tolerance", [0.01, 0.3, 0.6])
+def test_too_few_samples_say_how_many_times_as_many_promise_something(tolerance: float) -> None:
+    counts, law = np.ones(50, int), np.full(50, 1 / 50)
+    factor = math.ceil(_visible_beyond(counts, law, tolerance, 1e-9) ** 2)
+    enough, too_few = (
+        _visible_beyond(times * counts, law, tolerance, 1e-9) for times in (factor, factor - 1)
+    )
+    assert enough < 1 <= too_few

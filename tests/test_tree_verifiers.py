@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from support.tree_shapes import SHAPES
 from tokenlaw.impl.speculative.top_k_tree import TopKTreeVerifier
 from tokenlaw.impl.speculative.tree import TreeVerifier
 from tokenlaw.spec.draft_trees import (
@@ -52,13 +53,6 @@ TARGET = model({(): (1, 1, 1), (0,): (1, 4, 3), (1,): (1, 1, 4), (2,): (3, 0, 3)
 DRAFT = model({(): (1, 1, 1), (0,): (6, 1, 1), (1,): (1, 0, 0), (2,): (2, 3, 0)})
 """With impossible tokens, and a draft law that two siblings use up; the context () is not asked for."""
 
-SHAPES = {
-    "chain": (-1, 0, 1),
-    "two children": (-1, -1),
-    "three children": (-1, -1, -1),
-    "two by two": (-1, -1, 0, 0, 1, 1),
-    "ragged": (-1, -1, 1, -1, 2),
-}
 RULES = {
     "with": (verification_with_replacement, with_replacement),
     "without": (verification_without_replacement, without_replacement),

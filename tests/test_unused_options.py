@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 import tokenlaw
-from support.plugin_projects import prepare
 from tokenlaw import runner
 from tokenlaw.cli import main
 from tokenlaw.errors import BadUse
@@ -14,7 +13,7 @@ from tokenlaw.report import Report, Target
 from tokenlaw.settings import require_used
 from tokenlaw.spec.suites import Settings
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "support.plugin_projects"]
 
 USERS = {
     "device": "kv-store, paged-attention and verifier",
@@ -73,12 +72,9 @@ def test_what_stands_on_the_command_line_is_chosen_and_nothing_else(
     assert heard[0]["settings"].budget == 1000
 
 
-def test_pytest_refuses_them_when_it_starts(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    prepare(pytester, monkeypatch)
+def test_pytest_refuses_them_when_it_starts(project: pytest.Pytester) -> None:
     words = ["--tokenlaw-target", "fake_targets:Manager"]
-    result = pytester.runpytest_inprocess(*words, "--tokenlaw-claims", "exact")
+    result = project.runpytest_inprocess(*words, "--tokenlaw-claims", "exact")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*option claims: it is for verifier, but what is asked for is *"])
-    assert pytester.runpytest_inprocess(*words).ret != pytest.ExitCode.USAGE_ERROR
+    assert project.runpytest_inprocess(*words).ret != pytest.ExitCode.USAGE_ERROR

@@ -7,7 +7,7 @@ import os
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -45,11 +45,13 @@ def faults(
     from tokenlaw.faults import Row, audit_all
     from tokenlaw.faults_report import lines, to_data
     from tokenlaw.impl.faults.targets import SUSPECTS
-    from tokenlaw.plots import require_plottable
+    from tokenlaw.plots import OPTION, require_plottable
+    from tokenlaw.report_files import require_different
     from tokenlaw.writing import formatted, write_to
 
     json = report_file(context, json)
     require_plottable(plot)
+    require_different({"--json": json, OPTION: plot})
     of_family = [one for one in SUSPECTS.values() if not family or one.family in family]
     suspects = [one for one in of_family if fnmatch.fnmatchcase(one.name, only)]
     if not suspects:
@@ -58,12 +60,14 @@ def faults(
     command = _command(family or [], only, seed, profile)
     rows: list[Row] = []
 
+    def data_of(rows: list[Row]) -> dict[str, Any]:
+        return to_data(rows, of=len(suspects), profile=profile, seed=seed, command=command)
+
     def keep(row: Row) -> None:
         rows.append(row)
         if json is not None and (json != STDOUT or len(rows) == len(suspects)):
             order = sorted(rows, key=lambda one: suspects.index(one.suspect))
-            data = to_data(order, of=len(suspects), profile=profile, seed=seed, command=command)
-            write_to(json, "--json", formatted(data))
+            write_to(json, "--json", formatted(data_of(order)))
 
     print(f"tokenlaw {__version__}: {len(suspects)} faults and innocents, profile {profile}, seed {seed}")
     with terminal.progress() as progress:
@@ -77,9 +81,10 @@ def faults(
         )
     print("\n".join([*lines(found), f"repeat: {command}"]))
     if plot is not None:
+        from tokenlaw.html_faults import matrix
         from tokenlaw.plot_faults import plot_faults
 
-        plot_faults(to_data(found, of=len(suspects), profile=profile, seed=seed, command=command), plot)
+        plot_faults(matrix(data_of(found), "the matrix"), plot)
     return 0 if all(row.right for row in found) else 1
 
 

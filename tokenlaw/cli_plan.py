@@ -23,11 +23,13 @@ def plan(
     ] = None,
 ) -> int:
     """Say how many samples of a law see a deviation, and how long they take here."""
-    from tokenlaw.plots import require_plottable
+    from tokenlaw.plots import OPTION, require_plottable
+    from tokenlaw.report_files import require_different
     from tokenlaw.writing import formatted, write_to
 
     json = report_file(context, json)
     require_plottable(plot)
+    require_different({"--json": json, OPTION: plot})
     from tokenlaw.planning import in_lines, planned
 
     data = planned(tv, vocab, tokens, alpha=alpha, beta=beta)

@@ -24,15 +24,18 @@ def report(
 ) -> int:
     """Show a saved report, or a matrix of faults, as a page, Markdown or plot; nothing is run again."""
     from tokenlaw.html_data import read
-    from tokenlaw.plots import require_plottable
+    from tokenlaw.plots import OPTION, require_plottable
     from tokenlaw.writing import write_to
 
     if html is None and markdown is None and plot is None:
         raise BadUse("say what to write: --html PAGE.html, --markdown SUMMARY.md, --plot PICTURE.svg")
     require_plottable(plot)
+    paths = {
+        "--html": report_file(context, html, "--html"),
+        "--markdown": report_file(context, markdown, "--markdown"),
+    }
+    require_different({**paths, OPTION: plot})
     data = read(saved)
-    if plot is not None:
-        _plot(data, str(saved), plot)
     contents: dict[str, bytes] = {}
     if html is not None:
         from tokenlaw.html_report import to_html
@@ -42,11 +45,8 @@ def report(
         from tokenlaw.markdown_report import to_markdown
 
         contents["--markdown"] = to_markdown(data, str(saved))
-    paths = {
-        "--html": report_file(context, html, "--html"),
-        "--markdown": report_file(context, markdown, "--markdown"),
-    }
-    require_different(paths)
+    if plot is not None:
+        _plot(data, str(saved), plot)
     for option, path in paths.items():
         if path is not None:
             write_to(path, option, contents[option])
@@ -64,8 +64,7 @@ def _plot(data: dict[str, Any], source: str, path: Path) -> None:
     if is_matrix(data):
         from tokenlaw.plot_faults import plot_faults
 
-        matrix(data, source)
-        plot_faults(data, path)
+        plot_faults(matrix(data, source), path)
     else:
         from tokenlaw.plot_lengths import laws_of, plot_lengths
 

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from tokenlaw.html_data import KNOWN
 from tokenlaw.spec.verdicts import PROBED, PROVED, SAMPLED, Verdict
-
-KNOWN = "known deviation"
-"""Said in place of `refuted` of what is known and doesn't count."""
 
 ABSENT = "not there"
 """Said in place of a verdict where a report doesn't have the check."""
@@ -25,6 +23,9 @@ _STRENGTH = (SAMPLED, PROBED, PROVED)
 
 _SAME_POWER, _SAME_SIZE = 1.1, 2.0
 """Factors within which the smallest deviation seen, and how much was tried, count as unchanged."""
+
+_NO_PROMISE = 2.0
+"""A total variation that no two laws have."""
 
 
 class Change(StrEnum):
@@ -156,9 +157,7 @@ def _row(group: str, check: str, old: State | None, new: State | None) -> Row:
     change = meaning(old, new)
     notes: list[str] = []
     if old is not None and new is not None and change is Change.SAME:
-        lost, gained = _lost_and_gained(old, new)
-        notes = lost + gained
-        change = Change.WEAKER if lost else Change.STRONGER if gained else Change.SAME
+        change, notes = _evidence_change(old, new)
     if new is not None and new.told and change in (Change.WORSE, Change.CHANGED):
         notes.append(new.told)
     return Row(group, check, change, old, new, tuple(notes))
@@ -185,28 +184,31 @@ def meaning(old: State | None, new: State | None) -> Change:
     return Change.BETTER if new.good else Change.CHANGED
 
 
-def _lost_and_gained(old: State, new: State) -> tuple[list[str], list[str]]:
-    """What evidence of the same verdict lost, and what it gained, in words."""
-    lost: list[str] = []
-    gained: list[str] = []
+def _evidence_change(old: State, new: State) -> tuple[Change, list[str]]:
+    """What became of the evidence behind the same verdict, and that in words."""
     if not old.good:
-        return lost, gained
+        return Change.SAME, []
     if old.evidence != new.evidence:
         weaker = _strength(new.evidence) < _strength(old.evidence)
-        (lost if weaker else gained).append(f"{old.evidence or 'tried'} -> {new.evidence or 'tried'}")
-    elif old.power != new.power and not _close(old.power or 2.0, new.power or 2.0, _SAME_POWER):
-        # No promise at all counts as one of more than the largest deviation there is.
-        weaker = (new.power or 2.0) > (old.power or 2.0)
+        told = f"{old.evidence or 'tried'} -> {new.evidence or 'tried'}"
+    elif not _close(_least(old), _least(new), _SAME_POWER):
+        weaker = _least(new) > _least(old)
         told = f"smallest deviation seen: TV {_power(old)} -> {_power(new)}"
-        (lost if weaker else gained).append(told)
     elif old.power is None and old.unit == new.unit and not _close(old.tried, new.tried, _SAME_SIZE):
+        weaker = new.tried < old.tried
         told = f"{old.tried:,} -> {new.tried:,} {new.unit}"
-        (lost if new.tried < old.tried else gained).append(told)
-    return lost, gained
+    else:
+        return Change.SAME, []
+    return (Change.WEAKER if weaker else Change.STRONGER), [told]
 
 
 def _strength(evidence: str) -> int:
     return _STRENGTH.index(evidence) if evidence in _STRENGTH else -1
+
+
+def _least(state: State) -> float:
+    """The smallest deviation seen; no promise counts as one of more than the largest deviation there is."""
+    return _NO_PROMISE if state.power is None else state.power
 
 
 def _power(state: State) -> str:

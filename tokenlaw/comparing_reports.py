@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tokenlaw.comparing import KNOWN, Comparison, Side, State, compare
+from tokenlaw.comparing import Comparison, Side, State, compare
 from tokenlaw.errors import BadUse
 from tokenlaw.html_data import Row, Stored, read, stored
 from tokenlaw.html_faults import SCHEMA as FAULTS
-from tokenlaw.html_faults import Matrix, matrix
+from tokenlaw.html_faults import Matrix, faults_page, matrix
 from tokenlaw.report import SCHEMA as REPORT
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.text import one_line
@@ -59,16 +59,16 @@ def side_of_matrix(data: Mapping[str, Any], source: str) -> Side:
     """A matrix of planted faults; raises `BadUse` for a damaged one."""
     found = matrix(data, source)
     states = _unique(_fates(found, source), source)
-    killed = sum(row.verdict == "killed" for row in found.faults)
-    silent = sum(row.verdict == "silent" for row in found.innocents)
-    told = f"{killed} of {len(found.faults)} faults killed, silent on {silent} of {len(found.innocents)}"
+    page = faults_page(found)
+    told = f"{page.killed} of {len(found.faults)} faults killed"
+    told += f", silent on {page.silent} of {len(found.innocents)} innocents"
     facts = {
         "profile": found.profile,
         "seed": str(found.seed),
         "complete": "yes" if found.complete else "no",
         "selected": _selected(found.command),
     }
-    return Side(source, f"{told} innocents", facts | _told(found.versions), states)
+    return Side(source, told, facts | _told(found.versions), states)
 
 
 def _unique(states: Iterable[tuple[tuple[str, str], State]], source: str) -> dict[tuple[str, str], State]:
@@ -84,7 +84,7 @@ def _state(row: Row) -> State:
     statistics = row.statistics
     counts = {} if statistics is None else statistics.counts()
     unit, tried = next(iter(counts.items()), ("operations", row.operations))
-    verdict = KNOWN if row.known else row.verdict
+    verdict = row.judged
     told = "" if verdict == Verdict.HOLDS else one_line(row.message.partition("\n")[0])
     if statistics is None:
         return State(verdict, tried=tried, unit=unit, told=told)
@@ -119,7 +119,6 @@ def _facts(report: Stored) -> Iterator[tuple[str, str]]:
     for contract, found in sorted(target.capabilities.items()):
         yield f"capabilities of {contract}", ", ".join(sorted(found)) or "none"
     yield "controls", ", ".join(sorted(report.controls)) or "none"
-    yield "strongest claim", report.strongest_claim or "none"
     yield from _told(report.versions).items()
 
 

@@ -6,13 +6,13 @@ has that table. The command line wins. Nothing heavy is imported: pytest reads i
 
 # ruff: noqa: PLC0415 - see above
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from tokenlaw.errors import BadUse
+from tokenlaw.spec.number_kinds import is_real_number, is_whole_number
 
 FILE = "pyproject.toml"
 TABLE = "[tool.tokenlaw]"
@@ -120,15 +120,11 @@ def _is_name(value: Any) -> bool:
 
 
 def _is_chance(value: Any) -> bool:
-    return _is_number(value) and 0 < value < 1
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return is_real_number(value) and 0 < value < 1
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    return is_whole_number(value) and value >= 1
 
 
 _KEYS: Mapping[str, tuple[Callable[[Any], bool], str]] = {

@@ -88,6 +88,9 @@ class Statistics(msgspec.Struct, frozen=True):
         return [ShownLaw("law of the program", tuple(pairs), "where it differs most", path=self.path)]
 
 
+KNOWN = "known deviation"
+"""Said in place of `refuted` of what is known and doesn't count."""
+
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 """How often something happened."""
 
@@ -109,6 +112,11 @@ class Row(msgspec.Struct, frozen=True):
     statistics: Statistics | None = None
     known: str = ""
     frames: tuple[Frame, ...] = ()
+
+    @property
+    def judged(self) -> str:
+        """The verdict, or `KNOWN` in place of a refutation that doesn't count."""
+        return KNOWN if self.known else self.verdict
 
 
 class Entry(msgspec.Struct, frozen=True):

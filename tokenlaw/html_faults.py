@@ -40,6 +40,11 @@ class Row(msgspec.Struct, frozen=True):
     unknown: str = ""
     seconds: float | None = None
 
+    @property
+    def wrong(self) -> bool:
+        """Whether it is a fault that nobody saw, or an innocent that was refuted."""
+        return self.verdict in ("missed", "alarmed")
+
 
 class Matrix(msgspec.Struct, frozen=True):
     """All of them."""

@@ -9,7 +9,7 @@ from typing import Any
 from tokenlaw.counterexamples import file_name
 from tokenlaw.diagram_panel import draw_panel
 from tokenlaw.diagram_svg import to_svg
-from tokenlaw.html_data import Row, Stored
+from tokenlaw.html_data import KNOWN, Row, Stored
 from tokenlaw.html_laws import LawFigure, figure
 from tokenlaw.html_ledger import LedgerView, entry_of, number
 from tokenlaw.prove_command import PROFILE as PROOF
@@ -29,8 +29,6 @@ MARKS = {
     Verdict.NOT_SUPPORTED: "\u2013",
 }
 """A sign beside the colour of each verdict."""
-
-KNOWN = "known deviation"
 
 _COLUMNS = 3
 """Blocks side by side: what a telephone can show."""
@@ -83,7 +81,7 @@ class Page:
     """Everything on the page."""
 
     report: Stored
-    title: str
+    name: str
     verdict: str
     summary: str
     counts: tuple[tuple[str, int], ...]
@@ -98,6 +96,11 @@ class Page:
     controls: tuple[ControlView, ...]
     void: tuple[str, ...]
 
+    @property
+    def title(self) -> str:
+        """The target and the verdict."""
+        return f"{self.name}: {self.verdict}"
+
 
 def page_of(report: Stored) -> Page:
     """The page of a report."""
@@ -105,10 +108,9 @@ def page_of(report: Stored) -> Page:
     passing = (Verdict.HOLDS, Verdict.NOT_SUPPORTED)
     words = [view.verdict for view in checks]
     controls = tuple(_controls(report))
-    name = one_line(f"{report.target.name} {report.target.version}")
     return Page(
         report,
-        f"{name}: {report.verdict}",
+        one_line(f"{report.target.name} {report.target.version}"),
         report.verdict,
         "" if report.profile == PROOF else f"profile {report.profile}, seed {report.seed}",
         tuple((word, words.count(word)) for word in dict.fromkeys([*MARKS, KNOWN]) if word in words),
@@ -140,7 +142,6 @@ def _controls(report: Stored) -> Iterator[ControlView]:
 
 
 def _check(row: Row, report: Stored) -> CheckView:
-    verdict = KNOWN if row.known else row.verdict
     statistics = row.statistics
     laws = () if statistics is None else tuple(map(figure, statistics.laws()))
     hidden = max(0, len(row.frames) - _MOST_FRAMES)  # what is wrong shows in the last ones
@@ -155,7 +156,7 @@ def _check(row: Row, report: Stored) -> CheckView:
     file = f"{file_name(row.id)}.json" if row.counterexample is not None else ""
     return CheckView(
         row,
-        verdict,
+        row.judged,
         f"check-{file_name(row.id)}",
         "" if row.verdict == Verdict.NOT_SUPPORTED else _kind(row),
         _tried(row),

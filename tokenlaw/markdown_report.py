@@ -6,16 +6,15 @@ A view of the same data as the HTML page; whatever a target wrote stays text (`t
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from tokenlaw.html_data import stored
+from tokenlaw.html_data import KNOWN, stored
 from tokenlaw.html_faults import Matrix, faults_page, is_matrix, matrix
 from tokenlaw.html_faults import Row as Fate
-from tokenlaw.html_view import KNOWN, MARKS, CheckView, Page, page_of
+from tokenlaw.html_view import MARKS, CheckView, Page, page_of
 from tokenlaw.markdown_text import block, code, document, folded, plain, table
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.text import one_line
 
 _FAILED = (Verdict.REFUTED, Verdict.UNKNOWN, KNOWN)
-_WRONG = ("missed", "alarmed")
 
 
 def to_markdown(data: Mapping[str, Any], source: str = "report") -> bytes:
@@ -32,7 +31,7 @@ def to_markdown(data: Mapping[str, Any], source: str = "report") -> bytes:
 
 
 def _parts(page: Page) -> Iterator[str]:
-    yield f"## {_signed(page.verdict)}: {code(page.title.removesuffix(f': {page.verdict}'))}"
+    yield f"## {_signed(page.verdict)}: {code(page.name)}"
     yield _told(page)
     if page.void:
         yield f"**Void**: a control failed, so this run says nothing about {plain(', '.join(page.void))}."
@@ -138,12 +137,12 @@ def _controls(page: Page) -> str:
 def _faults_parts(found: Matrix) -> Iterator[str]:
     """A matrix of planted faults: what wasn't as it should be, then all of them folded away."""
     page = faults_page(found)
-    mark = "\u2713" if page.verdict == "holds" else "\u2717"
+    mark = MARKS[Verdict(page.verdict)]
     told = f"{page.killed} of {len(found.faults)} planted faults killed"
     yield f"## {mark} {told}, silent on {page.silent} of {len(found.innocents)} innocents"
     yield "" if found.complete else "**Not all were audited yet.**"
     rows = [*found.faults, *found.innocents]
-    wrong = [row for row in rows if row.verdict in _WRONG]
+    wrong = [row for row in rows if row.wrong]
     yield f"### Missed, or alarmed\n\n{_faults_table(wrong)}" if wrong else ""
     yield folded("All of them", _faults_table(rows)) if rows else ""
     yield f"Repeat it:\n\n{block(found.command, 'sh')}" if found.command else ""

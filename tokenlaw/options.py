@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tokenlaw.settings import OPTIONS
 from tokenlaw.writing import require_writable
 
 STDOUT = Path("/dev/stdout")
@@ -31,8 +32,7 @@ def report_file(context: typer.Context, path: Path | None, option: str = "--json
 
 def chosen(context: typer.Context) -> tuple[str, ...]:
     """Names of the settings (`tokenlaw.spec.suites.Settings`) that stand on the command line itself."""
-    names = ("device", "claims", "alpha", "budget", "tolerance")
-    sources = {name: context.get_parameter_source(name) for name in names}
+    sources = {name: context.get_parameter_source(name) for name in OPTIONS}
     return tuple(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
 
 

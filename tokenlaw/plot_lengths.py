@@ -5,11 +5,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from tokenlaw.diagram_shapes import FAINT, INK, LIGHT
+from tokenlaw.diagram_shapes import FAINT, LIGHT
 from tokenlaw.errors import BadUse
 from tokenlaw.html_data import ShownLaw, Stored
 from tokenlaw.html_laws import verdict_of
-from tokenlaw.plots import BAD, EXACT, FOUND, new_figure, plain, styled, write_plot
+from tokenlaw.plots import BAD, EXACT, FOUND, headed, new_figure, plain, styled, write_plot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +29,8 @@ def laws_of(report: Stored, source: str) -> Sequence[ShownLaw]:
     BadUse
         It has none: it isn't about a verifier that was held to the textbook, or asked too little.
     """
-    rows = [row for row in report.checks if row.id == LENGTH and row.statistics is not None]
-    laws = [law for row in rows if row.statistics is not None for law in row.statistics.lengths]
+    found = [row.statistics for row in report.checks if row.id == LENGTH]
+    laws = [law for statistics in found if statistics is not None for law in statistics.lengths]
     if not laws:
         raise BadUse(
             f"{source}: nothing to plot: it has no law of accepted drafts ({LENGTH}), which only audits of "
@@ -50,7 +50,7 @@ def plot_lengths(laws: Sequence[ShownLaw], path: Path) -> None:
     for axes in panels[len(laws) :]:
         axes.set_axis_off()
     title = "Accepted drafts: exact law (bars) and what was measured (points)"
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=LIGHT[INK])
+    headed(figure, title)
     write_plot(figure, path, title)
 
 

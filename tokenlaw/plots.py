@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+OPTION = "--plot"
 FORMS = (".svg", ".png")
 
 EXACT, FOUND, OTHER, BAD, ASKED = (LIGHT[name] for name in ("edge", "sequence0", "sequence1", WRONG, COPIED))
@@ -28,7 +29,7 @@ _DOTS = 144
 """Dots an inch of a PNG."""
 
 
-def require_plottable(path: Path | None, option: str = "--plot") -> None:
+def require_plottable(path: Path | None) -> None:
     """Raise `BadUse` if there is to be a plot and there can't be one.
 
     The name must end in one of `FORMS`, matplotlib must be installed, and the place must be writable.
@@ -36,10 +37,10 @@ def require_plottable(path: Path | None, option: str = "--plot") -> None:
     if path is None:
         return
     if path.suffix.lower() not in FORMS:
-        raise BadUse(f"{option} {path}: name a file that ends in {' or '.join(FORMS)}")
+        raise BadUse(f"{OPTION} {path}: name a file that ends in {' or '.join(FORMS)}")
     if find_spec("matplotlib") is None:
-        raise BadUse(f"{option} needs matplotlib: pip install 'tokenlaw[plots]'")
-    require_writable(path, option)
+        raise BadUse(f"{OPTION} needs matplotlib: pip install 'tokenlaw[plots]'")
+    require_writable(path, OPTION)
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -50,6 +51,11 @@ def new_figure(width: float, height: float) -> "Figure":
     figure = Figure((width, height), facecolor=LIGHT[PAPER], layout="constrained")
     FigureCanvasAgg(figure)
     return figure
+
+
+def headed(figure: "Figure", title: str) -> None:
+    """Title of a figure of several panels."""
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold", color=LIGHT[INK])
 
 
 def styled(axes: "Axes", title: str, across: str, up: str) -> None:
@@ -68,7 +74,7 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def write_plot(figure: "Figure", path: Path, title: str, option: str = "--plot") -> None:
+def write_plot(figure: "Figure", path: Path, title: str) -> None:
     """Write the figure; the same figure gives the same file, and text stays text in an SVG.
 
     Raises
@@ -82,4 +88,4 @@ def write_plot(figure: "Figure", path: Path, title: str, option: str = "--plot")
     made = {"Date": None, "Creator": "tokenlaw"} if form == "svg" else {"Software": None}
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "tokenlaw"}):
         figure.savefig(stream, format=form, dpi=_DOTS, metadata={"Title": title} | made)
-    write_to(path, option, stream.getvalue())
+    write_to(path, OPTION, stream.getvalue())

@@ -107,7 +107,7 @@ def _lines(report: "Report") -> Iterator[str]:
 
 def _power(report: "Report") -> Iterator[str]:
     """What the laws would have seen, from the smallest deviation on, and what was known without sampling."""
-    from tokenlaw.spec.verdicts import Verdict
+    from tokenlaw.spec.verdicts import PROBED, PROVED, Verdict
 
     held = [(row.check.id, row.statistics) for row in report.with_verdict(Verdict.HOLDS) if row.statistics]
     powers = [
@@ -124,7 +124,7 @@ def _power(report: "Report") -> Iterator[str]:
             f"would have been refuted with probability {probability}"
         )
     for check, found in held:
-        if found.get("evidence") in ("proved", "probed"):
+        if found.get("evidence") in (PROVED, PROBED):
             yield f"{found['evidence']}: {check}: {_behind(found)}"
 
 
@@ -171,11 +171,13 @@ def properties(report: "Report", row: "Evidence | None" = None) -> list[tuple[st
 
 
 def _of_check(row: "Evidence") -> Iterator[tuple[str, str]]:
+    from tokenlaw.spec.verdicts import Verdict
+
     statistics = row.statistics or {}
     behind = _behind(statistics) or f"{row.operations:,} operations"
     yield "tokenlaw_evidence", f"{statistics.get('evidence', 'tried')}: {behind}"
     power = statistics.get("power")
-    if power and str(row.verdict) == "holds":
+    if power and row.verdict is Verdict.HOLDS:
         promised = f"TV >= {rounded_up(power['tv'])} would have been refuted"
         yield "tokenlaw_power", f"{promised} with probability {power['probability']}"
     if row.known:

@@ -28,7 +28,8 @@ FAILED = (Verdict.REFUTED, Verdict.UNKNOWN, Verdict.NOT_EXERCISED)
 class Target:
     """What was audited: its contracts, and the capabilities of those that were run.
 
-    ``typed`` is how the user called it, where that isn't its name: ``module:attribute``.
+    ``typed`` is how the user called it: an adapter's name or ``module:attribute``; empty where another
+    process couldn't find it.
     """
 
     name: str

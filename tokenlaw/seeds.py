@@ -128,7 +128,7 @@ def vary_seed(
     BadUse, ToolFault
         As `tokenlaw.runner.audit`.
     """
-    plain_settings(request.settings)
+    request = msgspec.structs.replace(request, settings=plain_settings(request.settings))
     variation = _Variation(request, seeds, progress, run or SeedRun(request.target))
     to_run = variation.audit(request.contract, resolved)
     for contract in to_run[1:]:

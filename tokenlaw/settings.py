@@ -20,7 +20,8 @@ _USED_BY = {
 }
 """Option to the contracts whose suites look at it."""
 
-_OPTIONS = tuple(_USED_BY)
+OPTIONS = tuple(_USED_BY)
+"""Names of the settings that are options of a command line."""
 
 
 def plain_settings(settings: Settings) -> Settings:
@@ -78,7 +79,7 @@ def changed(settings: Settings) -> tuple[str, ...]:
     >>> changed(Settings(claims="exact", budget=1_000))
     ('claims', 'budget')
     """
-    return tuple(name for name in _OPTIONS if getattr(settings, name) != getattr(DEFAULTS, name))
+    return tuple(name for name in OPTIONS if getattr(settings, name) != getattr(DEFAULTS, name))
 
 
 def require_used(given: Collection[str], contracts: Collection[str]) -> None:
@@ -125,7 +126,7 @@ def as_options(settings: Settings, given: Collection[str] = ()) -> list[str]:
     ['--device', 'cuda', '--alpha', '1e-09', '--tolerance', '0.001']
     """
     words: list[str] = []
-    for name in _OPTIONS:
+    for name in OPTIONS:
         if name in given or name in changed(settings):
             words += [f"--{name}", str(getattr(settings, name))]
     return words
@@ -133,4 +134,4 @@ def as_options(settings: Settings, given: Collection[str] = ()) -> list[str]:
 
 def as_data(settings: Settings) -> dict[str, Any]:
     """The settings as plain data, as a report has them."""
-    return {name: getattr(settings, name) for name in _OPTIONS}
+    return {name: getattr(settings, name) for name in OPTIONS}

@@ -3,11 +3,12 @@
 import math
 
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64
 from torch import Tensor
 
 from tokenlaw.impl.engine.processors import Processors, row_parameters
 from tokenlaw.impl.engine.samples import Row, uniforms_of
+from tokenlaw.impl.speculative.draws import draw
 from tokenlaw.impl.speculative.random import Use
 from tokenlaw.spec.laws import Tokens
 from tokenlaw.spec.models import LanguageModel
@@ -62,23 +63,9 @@ class Drafter:
 
     def tokens(self, laws: Float64[Tensor, "batch vocabulary"], rows: list[Row], position: int) -> list[int]:
         """One draft for each row, drawn from its law."""
-        tokens: list[int] = drawn(laws, uniforms_of(rows, Use.DRAFTING, 1, position)).flatten().tolist()
+        tokens: list[int] = draw(laws, uniforms_of(rows, Use.DRAFTING, 1, position)[:, 0]).tolist()
         return tokens
 
     def declared(self, row: Row, logits: Float64[Tensor, " vocabulary"]) -> Float64[Tensor, " vocabulary"]:
         """What the verification is told about the law that the row's next draft was drawn from."""
         return logits
-
-
-def drawn(
-    laws: Float64[Tensor, "batch vocabulary"], uniforms: Float64[Tensor, "batch 1"]
-) -> Int64[Tensor, "batch 1"]:
-    """A token of each law: the first whose cumulative probability exceeds the number.
-
-    >>> drawn(torch.tensor([[0.25, 0.0, 0.75]] * 2).double(), torch.tensor([[0.2], [0.25]]).double())
-    tensor([[0],
-            [2]])
-    """
-    cumulative = laws.cumsum(-1)
-    # Divided by the last one, so that it is 1 exactly, and no number lies beyond it.
-    return torch.searchsorted(cumulative / cumulative[:, -1:], uniforms, right=True)

@@ -42,9 +42,14 @@ class TreeVerifier(SampledDrafts):
     has no draft laws. Where no child is accepted, the last p_i gives the token that is added.
 
     A chain is a tree with one path, and has the textbook law.
+
+    Attributes
+    ----------
+    certain : whether every candidate counts as certain, whatever draft laws the batch has.
     """
 
     claims = TEXTBOOK
+    certain = False
     precision = torch.float64
 
     def verify(
@@ -67,7 +72,7 @@ class TreeVerifier(SampledDrafts):
             children,
             drafts,
             batch.target_probs,
-            batch.draft_probs,
+            None if self.certain else batch.draft_probs,
             replacement=True,
         )
         return verify_candidates(path, RowNumbers(seed, batch.params), uniforms)
@@ -82,7 +87,11 @@ class TreeVerifier(SampledDrafts):
             than there are tokens.
         """
         check_tree_batch(batch)
-        children = children_table(batch)
+        children, vocabulary = children_table(batch), batch.target_logits.shape[2]
+        draft = None if self.certain else batch.draft_probs
+        most = children.shape[1]
+        if most > vocabulary and draft is not None and not batch.replacement:
+            raise ValueError(f"{most} siblings can't be drawn without replacement from {vocabulary} tokens")
         everywhere = torch.ones_like(batch.tokens, dtype=torch.bool)
         tree = Candidates(
             batch.tokens,
@@ -90,7 +99,7 @@ class TreeVerifier(SampledDrafts):
             children,
             batch.depth,
             batch.target_probs,
-            batch.draft_probs,
+            draft,
             batch.replacement,
         )
         return verify_candidates(tree, RowNumbers(seed, batch.params))
@@ -141,9 +150,7 @@ def verify_candidates(
 def children_table(batch: TreeBatch) -> Int64[Tensor, "entries most_children"]:
     """The children of the root and of each node, in order, then `NO_NODE`."""
     families = [children_of(node, batch.parents) for node in range(ROOT, len(batch.parents))]
-    most, vocabulary = max(map(len, families)), batch.target_logits.shape[2]
-    if most > vocabulary and batch.draft_logits is not None and not batch.replacement:
-        raise ValueError(f"{most} siblings can't be drawn without replacement from {vocabulary} tokens")
+    most = max(map(len, families))
     padded = [family + [NO_NODE] * (most - len(family)) for family in families]
     return torch.tensor(padded, dtype=torch.int64, device=batch.tokens.device)
 

@@ -3,6 +3,8 @@
 import msgspec
 
 from support.broken_managers import NoCopyOnWrite
+from tokenlaw.comparing import Comparison, compare
+from tokenlaw.comparing_reports import side_of_report
 from tokenlaw.html_report import to_html
 from tokenlaw.impl.reference import REFERENCE
 from tokenlaw.properties.frames import film
@@ -96,6 +98,11 @@ def hostile_report() -> Report:
 def page_of(*rows: Evidence) -> str:
     """The page of a report of these rows."""
     return to_html(report_of(*rows).to_data()).decode()
+
+
+def compared(old: Report, new: Report) -> Comparison:
+    """What ``tokenlaw compare old.json new.json`` makes of them."""
+    return compare(side_of_report(old.to_data(), "old.json"), side_of_report(new.to_data(), "new.json"))
 
 
 MATRIX = {

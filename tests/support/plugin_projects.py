@@ -63,6 +63,13 @@ def prepare(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, registry
     pytester.makepyfile(test_engine=MODULE)
 
 
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project with one test of each contract, for modules whose ``pytest_plugins`` name this one."""
+    prepare(pytester, monkeypatch)
+    return pytester
+
+
 def put_fakes_in_place(registry: str = FAKES) -> None:
     """As `prepare`, for good: in a process of its own."""
     for module, name, fake in _fakes(registry):

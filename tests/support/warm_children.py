@@ -1,6 +1,11 @@
-"""Children of audits, forked from one process that has imported torch: tests start a hundred of them."""
+"""Children of audits, forked from one process that has imported torch: tests start a hundred of them.
+
+They share a hash seed, and what that process imported is imported in them: where that matters, as in whatever
+is to repeat or to import something by itself, a test starts a real child.
+"""
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import subprocess
@@ -8,6 +13,8 @@ import sys
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
 
 from tokenlaw import child
 
@@ -37,7 +44,8 @@ class WarmProcess:
         pipes = [_SERVER.Pipe(duplex=False) for _ in range(4)]
         (child_in, stdin), (stdout, child_out), (stderr, child_err), (ready, started) = pipes
         theirs = (child_in, child_out, child_err, started)
-        self._process = _SERVER.Process(target=_serve, args=(theirs, env, os.getcwd()))
+        path = [*filter(None, env.get("PYTHONPATH", "").split(os.pathsep)), *_plain_path()]
+        self._process = _SERVER.Process(target=_serve, args=(theirs, env, os.getcwd(), path))
         self._process.start()
         for end in theirs:
             end.close()
@@ -64,12 +72,22 @@ class WarmProcess:
         return code
 
 
+@functools.cache
+def _plain_path() -> tuple[str, ...]:
+    """Where a Python of its own looks for modules, whatever a test put into the path of this process."""
+    command = [sys.executable, "-P", "-c", "import sys; print(*sys.path, sep='\\n')"]
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return tuple(
+        subprocess.run(command, env=plain, capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+    )
+
+
 def _file(end: Connection, mode: str) -> Any:
     with end:
         return os.fdopen(os.dup(end.fileno()), mode)
 
 
-def _serve(ends: tuple[Connection, ...], env: dict[str, str], folder: str) -> None:
+def _serve(ends: tuple[Connection, ...], env: dict[str, str], folder: str, path: list[str]) -> None:
     """Become what ``python -P -m tokenlaw.child`` would be, but for the imports, and serve one request."""
     os.setsid()
     for standard, end in enumerate(ends[:3]):
@@ -80,11 +98,8 @@ def _serve(ends: tuple[Connection, ...], env: dict[str, str], folder: str) -> No
     os.chdir(folder)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(write_through=True)
-    tests = os.path.dirname(os.path.dirname(__file__))
-    sys.path[:] = [
-        *filter(None, env.get("PYTHONPATH", "").split(os.pathsep)),
-        *(one for one in sys.path if one and not one.startswith(tests)),
-    ]
+    sys.path[:], sys.argv[:] = path, [child.__file__]
+    np.random.seed()  # else equal in all forks; those of `random` are seeded anew by themselves
     child.main()
 
 
