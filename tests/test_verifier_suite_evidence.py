@@ -141,7 +141,7 @@ def test_evidence_for_the_law_adds_up_as_well_and_costs_power() -> None:
 
 
 def test_other_statistics_stand_beside_a_law_that_holds() -> None:
-    """They decide nothing; the worst cell's p-value is one of many, so that it may be small."""
+    """They decide nothing. The least of 62 p-values at most is below 1e-6 with a probability below 7e-5."""
     row = audited(ChainVerifier, budget=30_000, only=frozenset({CHI_SQUARE}))[CHI_SQUARE]
     assert row.statistics is not None
     beside = row.statistics["beside"]
