@@ -94,7 +94,8 @@ def test_counting_on_top(benchmark: BenchmarkFixture, vocabulary: int, rows: int
         if vocabulary == 8
         else WideTrial(verifier, scenario, claims=TEXTBOOK, seed=0, device="cpu")
     )
-    answer = Step(torch.zeros(rows, dtype=torch.int64), batch, verifier.verify(batch, seed=1))
+    emitted = verifier.verify(batch, seed=1)
+    answer = Step(torch.zeros(rows, dtype=torch.int64), batch, emitted, check_emitted(emitted, batch))
     calls = {
         "verify": step(verifier, batch),
         "check": lambda: check_emitted(answer.emitted, batch),

@@ -15,7 +15,7 @@ from torch import Tensor
 from tokenlaw.spec.generation_contracts import VerifyBatch
 from tokenlaw.spec.philox import derived_key, philox
 from tokenlaw.spec.row_laws import UNSEEDED, RowParameters
-from tokenlaw.stats.protocol import check_drafts, check_emitted
+from tokenlaw.stats.protocol import Columns, check_drafts, check_emitted
 from tokenlaw.stats.scenario import Tables
 
 SMALL_CALLS = (1, 2, 3, 5, 8, 13, 32)
@@ -41,11 +41,13 @@ class Step:
     kinds : int64 ``[B]``, which kind each row is.
     batch : what the verifier was given.
     emitted : int64 ``[B, K + 1]``, checked.
+    columns : the same, position by position.
     """
 
     kinds: Int64[Tensor, " batch"]
     batch: VerifyBatch
     emitted: Int64[Tensor, "batch drafts+1"]
+    columns: Columns
 
 
 class Driver:
@@ -98,8 +100,7 @@ class Driver:
         """One call for rows of given kinds; K random numbers a row for drafts, and two for row seeds."""
         batch = self.batch(kinds, numbers, seed)
         emitted = self.verifier.verify(batch, seed=seed)
-        check_emitted(emitted, batch)
-        return Step(kinds, batch, emitted)
+        return Step(kinds, batch, emitted, check_emitted(emitted, batch))
 
     def batch(self, kinds: Int64[Tensor, " batch"], numbers: Numbers, seed: int) -> VerifyBatch:
         """The batch of a call, its drafts drawn."""

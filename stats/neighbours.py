@@ -7,6 +7,7 @@ row, shows in the table of pairs. (Tokens of one row depend on each other; their
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import torch
@@ -46,6 +47,10 @@ TESTS = 2
 """Of each comparison: equal tokens, and the table of pairs."""
 
 
+Pairs = Int64[Tensor, " pairs"]
+"""A number for each pair of rows."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Pairs at one distance, or across calls: equal tokens, and a log e-value against independence."""
@@ -71,11 +76,12 @@ class _PairTables:
         size = (comparisons, len(laws) * self._width**2)
         self._counts = torch.zeros(size, dtype=torch.int64, device=tables.target.device)
 
-    def add(self, comparison: int, kinds: Tensor, first: Tensor, second: Tensor) -> None:
-        """Count pairs, each of one kind."""
-        one, other = self._labels[kinds, first], self._labels[kinds, second]
-        cells = (kinds * self._width + one) * self._width + other
-        self._counts[comparison] += torch.bincount(cells, minlength=self._counts.shape[1])
+    def add(self, comparisons: Pairs, kinds: Pairs, first: Pairs, second: Pairs) -> None:
+        """Count pairs: of which comparison, their kind, the token of one and of the other."""
+        rows = kinds * self._labels.shape[1]
+        one, other = (self._labels.take(rows + tokens) for tokens in (first, second))
+        cells = ((comparisons * len(self._laws) + kinds) * self._width + one) * self._width + other
+        self._counts += torch.bincount(cells, minlength=self._counts.numel()).view_as(self._counts)
 
     def log_e(self, comparison: int) -> float:
         """Over all kinds: half average, half product, as their rows are independent; 0 without a surprise."""
@@ -110,21 +116,20 @@ class Neighbours:
         self._pairs = _PairTables(tables, len(DISTANCES))
 
     def add(self, step: Step) -> None:
-        """Count the pairs of one call: rows i and i + d of consecutive groups of 2 d rows."""
+        """Count the pairs of one call."""
         if self._rows >= MOST_ROWS:
             return
         self._rows += len(step.kinds)
-        groups = self._counts.shape[2]
-        for index, distance in enumerate(DISTANCES):
-            kinds, others = _paired(step.kinds, distance)
-            tokens, other_tokens = _paired(step.emitted[:, 0], distance)
-            # Cells: not of one kind; of one kind with other tokens, with the same token.
-            cells = kinds + groups * ((kinds == others) * (1 + (tokens == other_tokens).long()))
-            counts = torch.bincount(cells, minlength=3 * groups).reshape(3, groups)
-            self._counts[index, 0] += counts[1] + counts[2]
-            self._counts[index, 1] += counts[2]
-            alike = kinds == others
-            self._pairs.add(index, kinds[alike], tokens[alike], other_tokens[alike])
+        groups, tokens = self._counts.shape[2], step.emitted[:, 0].contiguous()
+        distances, rows, others = _paired(len(step.kinds), step.kinds.device)
+        kinds, first, second = step.kinds[rows], tokens[rows], tokens[others]
+        alike = kinds == step.kinds[others]
+        # Cells: not of one kind; of one kind with other tokens, with the same token.
+        cells = (3 * distances + alike * (1 + (first == second).long())) * groups + kinds
+        counts = torch.bincount(cells, minlength=3 * groups * len(DISTANCES)).reshape(-1, 3, groups)
+        self._counts[:, 0] += counts[:, 1] + counts[:, 2]
+        self._counts[:, 1] += counts[:, 2]
+        self._pairs.add(distances[alike], kinds[alike], first[alike], second[alike])
 
     def comparisons(self) -> list[Comparison]:
         """One for each distance at which there were pairs."""
@@ -141,13 +146,19 @@ class Neighbours:
         ]
 
 
-def _paired(
-    values: Int64[Tensor, " batch"], distance: int
-) -> tuple[Int64[Tensor, " pairs"], Int64[Tensor, " pairs"]]:
-    """Values i and i + distance of whole groups of two times the distance."""
-    whole = len(values) // (2 * distance) * 2 * distance
-    grouped = values[:whole].reshape(-1, 2, distance)
-    return grouped[:, 0].flatten(), grouped[:, 1].flatten()
+@lru_cache(maxsize=16)
+def _paired(size: int, device: torch.device) -> tuple[Pairs, Pairs, Pairs]:
+    """Which rows of a call are compared: index of the distance d, row i, row i + d.
+
+    Of consecutive groups of 2 d rows, as far as they are whole.
+    """
+    parts = []
+    for index, distance in enumerate(DISTANCES):
+        whole = size // (2 * distance) * 2 * distance
+        rows = torch.arange(whole, device=device).reshape(-1, 2, distance)[:, 0].flatten()
+        parts.append((torch.full_like(rows, index), rows, rows + distance))
+    distances, rows, others = (torch.cat(part) for part in zip(*parts, strict=True))
+    return distances, rows, others
 
 
 def chance_of_equals(tables: Tables) -> np.ndarray:
@@ -174,5 +185,6 @@ def compare_calls(driver: Driver, tables: Tables, rows: int = CALL_ROWS) -> Comp
     equal = int((tokens[:, 0] == tokens[:, 1]).sum())
     pairs = np.bincount(kinds.cpu().numpy(), minlength=len(tables.lengths)) * (CALLS // 2)
     table = _PairTables(tables, 1)
-    table.add(0, kinds.repeat(CALLS // 2), tokens[:, 0].flatten(), tokens[:, 1].flatten())
+    both = kinds.repeat(CALLS // 2)
+    table.add(torch.zeros_like(both), both, tokens[:, 0].flatten(), tokens[:, 1].flatten())
     return Comparison("calls", equal_neighbours(equal, pairs, chance_of_equals(tables)), table.log_e(0))

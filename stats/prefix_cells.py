@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from jaxtyping import Int32, Int64
+from jaxtyping import Int32
 from torch import Tensor
 
 CLASSES = 64
@@ -65,10 +65,9 @@ class PrefixCells:
             )
         )
 
-    def of(self, tokens: Int64[Tensor, "batch positions"]) -> Iterator[Int32[Tensor, " batch"]]:
-        """Numbers of the cells, position by position."""
-        entries = [column + 1 for column in tokens.unbind(1)]
-        hashes = torch.zeros_like(entries[0], dtype=torch.int32)
+    def of(self, entries: list[Int32[Tensor, " batch"]]) -> Iterator[Int32[Tensor, " batch"]]:
+        """Numbers of the cells, position by position; `tokenlaw.stats.protocol.Columns` has the entries."""
+        hashes = torch.zeros_like(entries[0])
         for position, entry in enumerate(entries):
             cells = self._cells[position].index_select(0, entry)
             if position:

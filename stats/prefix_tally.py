@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64, Int32
 from torch import Tensor
 
 from tokenlaw.spec.generation_contracts import NO_TOKEN, TEXTBOOK
@@ -85,20 +85,20 @@ class PrefixTally:
     def add(self, step: Step) -> None:
         """Count the rows of one call."""
         ones = torch.ones_like(step.kinds)
-        for cells in self._cells.of(step.emitted if self._textbook else self._completed(step)):
+        for cells in self._cells.of(step.columns.entries if self._textbook else self._completed(step)):
             self._counts.index_add_(0, cells, ones)
 
-    def _completed(self, step: Step) -> Int64[Tensor, "batch drafts+1"]:
-        """The emitted tokens, each row extended by target-only sampling."""
+    def _completed(self, step: Step) -> list[Int32[Tensor, " batch"]]:
+        """The entries of a step, each row extended by target-only sampling."""
         samples = torch.arange(self._rows, self._rows + len(step.kinds), device=step.kinds.device)
         self._rows += len(step.kinds)
-        tokens, before = [], torch.zeros_like(step.kinds)
+        completed, before = [], torch.zeros_like(step.kinds)
         for position, numbers in enumerate(uniforms(self._key, samples, step.emitted.shape[1])):
             rows = self._tables.row(step.kinds, position, before)
             drawn = self._tables.completing.draw(position, rows, numbers)
             before = torch.where(step.emitted[:, position] == NO_TOKEN, drawn, step.emitted[:, position])
-            tokens.append(before)
-        return torch.stack(tokens, 1)
+            completed.append(before.int().add_(1))
+        return completed
 
     def counts(self) -> ClassCounts:
         """Counts in the shape of the laws."""
