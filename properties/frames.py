@@ -9,7 +9,7 @@ import msgspec
 from tokenlaw.properties import words
 from tokenlaw.properties.block_manager_run import run_trace
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
-from tokenlaw.properties.running import Outcome
+from tokenlaw.properties.running import Outcome, Violation
 from tokenlaw.properties.step import Step, Tracked
 from tokenlaw.properties.symbolic import NEVER_WRITTEN, Fingerprints
 from tokenlaw.properties.trace import Trace
@@ -48,8 +48,25 @@ def film(
         return run_trace(manager_factory, trace, capabilities, muted), []
     camera = _Camera(trace)
     outcome = run_trace(manager_factory, trace, capabilities, muted, watch=camera)
-    frames: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(camera.developed(outcome)))
-    return outcome, frames
+    return outcome, developed(camera.frames, trace, outcome)
+
+
+def developed(frames: list[Frame], trace: Trace, outcome: Outcome) -> list[dict[str, Any]]:
+    """The frames of a run as plain data; after a crash with one more, of the state before it."""
+    if outcome.crash is not None and frames and len(frames) < len(trace.operations):
+        told = words.lines(trace)[len(frames)]
+        last = msgspec.structs.replace(frames[-1], told=told, copies=(), crash=outcome.crash)
+        frames = [*frames, last]
+    plain: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(frames))
+    return plain
+
+
+def broken_of(violations: list[Violation]) -> tuple[Broken, ...]:
+    """The violations that end a run, as frames hold them."""
+    return tuple(
+        Broken(one.check, one.expected, one.found, one.sequence, one.position, one.block)
+        for one in violations
+    )
 
 
 def with_frames(rows: list[Evidence], frames: list[dict[str, Any]]) -> list[Evidence]:
@@ -66,6 +83,7 @@ class _Camera:
     def __init__(self, trace: Trace) -> None:
         self._told = words.lines(trace)
         self._before: dict[int, list[tuple[int, int]]] = {}
+        self._held: dict[int, tuple[int, ...]] = {}
         self.frames: list[Frame] = []
 
     def __call__(self, world: World, step: Step) -> None:
@@ -77,8 +95,11 @@ class _Camera:
         blocks = []
         for number, count in zip(numbers, references, strict=True):
             cached = None if keys is None else keys[number] is not None
+            holders = _holders(world, number)
+            released = bool(self._held.get(number)) and not holders
+            self._held[number] = holders
             blocks.append(
-                BlockState(number, _holders(world, number), count, cached, self._slots(world, number))
+                BlockState(number, holders, count, cached, self._slots(world, number), released)
             )
         self.frames.append(
             Frame(
@@ -89,20 +110,9 @@ class _Camera:
                 tuple(map(_copy, step.applied)),
                 door.num_free_blocks(),
                 step.refused,
-                tuple(
-                    Broken(one.check, one.expected, one.found, one.sequence, one.position, one.block)
-                    for one in world.violations
-                ),
+                broken_of(world.violations),
             )
         )
-
-    def developed(self, outcome: Outcome) -> list[Frame]:
-        """The frames; after a crash with one more, of the state before it."""
-        if outcome.crash is None or not self.frames or len(self.frames) == len(self._told):
-            return self.frames
-        told = self._told[len(self.frames)]
-        last = msgspec.structs.replace(self.frames[-1], told=told, copies=(), crash=outcome.crash)
-        return [*self.frames, last]
 
     def _slots(self, world: World, block: int) -> tuple[SlotState, ...]:
         nodes = world.device.nodes.get(block) or [NEVER_WRITTEN] * world.block_size

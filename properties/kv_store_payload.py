@@ -1,7 +1,7 @@
 """What the harness stores: numbers that are all different, so that a wrong one tells where it came from."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -82,6 +82,20 @@ class Payload:
         self._drawn += count
         self._chunks.append(_Chunk(sequence, tuple(ends.items()), numbers))
         return numbers
+
+    @property
+    def draws(self) -> int:
+        """How often numbers were drawn."""
+        return len(self._chunks)
+
+    def rows(
+        self, since: int = 0
+    ) -> Iterator[tuple[int, int, int, Float[Tensor, "2 kv_heads head_size"]]]:
+        """Sequence, position, layer and numbers of each position, from draw number ``since`` on."""
+        for chunk in self._chunks[since:]:
+            for (layer, end), numbers in zip(chunk.ends, chunk.numbers.unbind(1), strict=True):
+                for offset, row in enumerate(numbers.unbind(2)):
+                    yield chunk.sequence, end + offset, layer, row
 
     def origin(self, number: float) -> str:
         """Where a number was written first, in words."""

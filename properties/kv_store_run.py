@@ -24,6 +24,7 @@ def run_trace(
     trace: Trace,
     capabilities: frozenset[str],
     muted: frozenset[str] = frozenset(),
+    watch: Callable[[Operations], None] = lambda _: None,
 ) -> Outcome:
     """Run a trace on a fresh store until an unmuted check breaks.
 
@@ -35,6 +36,8 @@ def run_trace(
     Two operations need company. ``Overflow`` appends beyond the room *rounded up to whole blocks*, which a
     paged store may give, and only while another sequence is live that could suffer. ``Reorder`` needs all
     the sequences that it touches to have one length.
+
+    ``watch`` is called after each operation, also after one that breaks a check, but not after a crash.
 
     Raises
     ------
@@ -50,6 +53,7 @@ def run_trace(
         for operation in trace.operations:
             operations.step(operation)
             outcome.violations = store.violations
+            watch(operations)
             if outcome.violations:
                 break
             outcome.operations += 1

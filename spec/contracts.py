@@ -155,6 +155,9 @@ class KVStore(Protocol):
         the layer that it is asked about, and room is made for the longest one.
 
     Attribute ``scores_in_input_dtype`` of a store with ``attend``: as for `PagedAttention`.
+
+    Method ``block_table(sequence, layer) -> [block]`` is for pictures alone, nothing is judged by it: physical
+    block ids in logical order. Without it traces are drawn with what each sequence reads back.
     """
 
     def allocate(self) -> Handle:

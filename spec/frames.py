@@ -1,23 +1,57 @@
-"""Frames: what a block manager says of itself after each operation of a trace, as plain data to be drawn.
+"""Frames: what a block manager, or a KV store, shows after each operation of a trace, as data to be drawn.
 
-`tokenlaw.properties.frames` takes them. A frame holds what was really seen through the contract, and what
-the harness's own memory holds by then; nothing in it is what the trace intended, but the tokens that each
-sequence should read back.
+`tokenlaw.properties.frames` takes those of managers, `tokenlaw.properties.kv_store_frames` those of stores. A
+frame holds what was really seen through the contract, and what the harness's own memory holds by then;
+nothing in it is what the trace intended, but what each sequence should read back.
 """
 
+from enum import StrEnum
 from typing import Annotated
 
 import msgspec
 
 
+class Row(msgspec.Struct, frozen=True):
+    """Keys and values of one position in one layer of a store, by where they were written first.
+
+    Forks read rows that were written for their parent. ``operation`` is the one that wrote, from 1 on.
+    """
+
+    sequence: int
+    position: int
+    operation: int
+
+
+class Wrong(StrEnum):
+    """What a position of a store reads in place of its own row."""
+
+    OTHER = "another sequence's row"
+    STALE = "a stale row"
+    MOVED = "its own row of another position"
+    LAYER = "the row of another layer"
+    KEYS = "other keys, its own values"
+    VALUES = "its own keys, other values"
+    LOST = "numbers of no row"
+    MISSING = "nothing"
+
+
+class Misread(msgspec.Struct, frozen=True):
+    """A position that reads back wrong, and the row that was found there, if it was one."""
+
+    position: int
+    wrong: Wrong
+    found: Row | None = None
+
+
 class SlotState(msgspec.Struct, frozen=True):
     """What a physical slot holds: ``token`` of ``position``, both None before the first write.
 
-    ``final`` is false for drafts, and for what an earlier owner of the block left behind; ``written`` if the
-    operation, or a copy of it, changed the slot.
+    Of a store, which knows no tokens, the row that was read there last. ``final`` is false for drafts, and
+    for what an earlier owner of the block left behind; ``written`` if the operation, or a copy of it, changed
+    the slot.
     """
 
-    token: int | None
+    token: int | Row | None
     position: int | None
     final: bool
     written: bool
@@ -26,7 +60,9 @@ class SlotState(msgspec.Struct, frozen=True):
 class BlockState(msgspec.Struct, frozen=True):
     """A physical block: the sequences whose tables hold it, what the manager counts, and its slots.
 
-    ``references`` is None without capability ``ref-counts``, ``cached`` without ``cached-keys``.
+    ``references`` is None without capability ``ref-counts``, ``cached`` without ``cached-keys``. ``released``
+    if the operation took it out of the last table. ``name`` is that of a block that isn't one: where a store
+    shows no tables, the rows that a sequence reads back stand in place of its blocks.
     """
 
     block: int
@@ -34,19 +70,23 @@ class BlockState(msgspec.Struct, frozen=True):
     references: int | None
     cached: bool | None
     slots: tuple[SlotState, ...]
+    released: bool = False
+    name: str = ""
 
 
 class SequenceState(msgspec.Struct, frozen=True):
     """A sequence: its tokens, its block table, and the positions that don't read back as they should.
 
-    A block that was given back below a sliding window is None in the table.
+    Of a store its rows, and of each wrong position what was read. A block that was given back below a sliding
+    window is None in the table.
     """
 
     number: int
-    tokens: tuple[int, ...]
+    tokens: tuple[int | Row, ...]
     table: tuple[int | None, ...]
     wrong: tuple[int, ...]
     swapped: bool = False
+    misread: tuple[Misread, ...] = ()
 
 
 class Copy(msgspec.Struct, frozen=True):
@@ -75,10 +115,11 @@ class Frame(msgspec.Struct, frozen=True):
     Attributes
     ----------
     told : the operation in words.
-    free : what ``num_free_blocks`` says.
-    refused : whether the manager raised `OutOfBlocks`.
+    free : what ``num_free_blocks`` says; a store says nothing.
+    refused : whether the manager, or the store, raised `OutOfBlocks`.
     broken : the violations that ended the run here.
     crash : the traceback that ended it; then the state is that before the operation.
+    layer : the layer of a store that is shown.
     """
 
     told: str
@@ -86,7 +127,8 @@ class Frame(msgspec.Struct, frozen=True):
     sequences: tuple[SequenceState, ...]
     blocks: tuple[BlockState, ...]
     copies: tuple[Copy, ...]
-    free: int
+    free: int | None
     refused: bool = False
     broken: tuple[Broken, ...] = ()
     crash: str = ""
+    layer: int | None = None

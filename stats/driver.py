@@ -62,6 +62,7 @@ class Driver:
 
     def __init__(self, verifier: Any, tables: Tables, seed: int) -> None:
         self.verifier, self.tables = verifier, tables
+        self._target_logits, self._draft_logits = map(_LogitRows, (tables.target_logits, tables.draft_logits))
         self._key = derived_key(seed, tables.scenario.name, "samples")
         self._seed = seed
 
@@ -108,27 +109,25 @@ class Driver:
         params = _parameters(tables.params, kinds)
         if scenario.seeded:
             params = _seeded(params, numbers[scenario.drafts :])
-        drafts: list[Tensor] = []
-        draft_logits, target_logits = [], []
         before = torch.zeros_like(kinds)
+        drafts, rows, drafted_from = list[Tensor](), list[Tensor](), list[Tensor]()
         for position in range(scenario.drafts + 1):
-            rows = tables.row(kinds, position, before)
-            target_logits.append(_rows(tables.target_logits, position, rows))
+            rows.append(tables.row(kinds, position, before))
             if position == scenario.drafts:
                 break
-            draft_logits.append(_rows(tables.draft_logits, position, rows))
             if scenario.own_drafter:
-                before = self.verifier.draft(draft_logits[-1], params, position=position, seed=seed)
+                drafted_from.append(self._draft_logits.at(position, rows[-1]))
+                before = self.verifier.draft(drafted_from[-1], params, position=position, seed=seed)
                 check_drafts(before, position, len(kinds), scenario.vocabulary, kinds.device)
                 before = before.clone()  # a drafter may have one buffer for all positions
             else:
-                before = self.drafted(position, rows, numbers)
+                before = self.drafted(position, rows[-1], numbers)
             drafts.append(before)
         return VerifyBatch(
-            _stacked(drafts, kinds),
+            torch.stack(drafts, 1) if drafts else kinds.new_empty((len(kinds), 0)),
             tables.lengths.index_select(0, kinds),
-            _stacked(target_logits, kinds),
-            None if scenario.deterministic else _stacked(draft_logits, target_logits[0]),
+            self._target_logits.along(rows, len(kinds)),
+            None if scenario.deterministic else self._draft_logits.along(rows[:-1], len(kinds)),
             params,
         )
 
@@ -158,20 +157,28 @@ def _parameters(params: RowParameters, kinds: Int64[Tensor, " batch"]) -> RowPar
     return RowParameters(*(part.index_select(0, kinds) for part in parts))
 
 
-def _rows(table: Tensor, position: int, rows: Int64[Tensor, " batch"]) -> Float[Tensor, "batch vocabulary"]:
-    """Rows of a table; where it has one only, all share its memory."""
-    flat = table[:, position].flatten(0, 1)
-    # index_select is several times as fast as indexing.
-    return flat.expand(len(rows), -1) if len(flat) == 1 else flat.index_select(0, rows)
+class _LogitRows:
+    """Rows of a table of logits; where it has one for each position only, all share its memory."""
 
+    def __init__(self, table: Float[Tensor, "kinds positions contexts vocabulary"]) -> None:
+        self._by_position = table.transpose(0, 1).flatten(1, 2)
+        self._rows = self._by_position.flatten(0, 1)
+        self._size = self._by_position.shape[1]
 
-def _stacked(columns: list[Tensor], like: Tensor) -> Tensor:
-    """Columns side by side in dimension 1; without any, an empty tensor. Shared rows stay shared."""
-    if not columns:
-        return like.new_empty((len(like), 0, *like.shape[1:]))
-    if columns[0].dim() > 1 and columns[0].stride(0) == 0:
-        return torch.stack([column[0] for column in columns]).expand(len(like), -1, -1)
-    return torch.stack(columns, 1)
+    def at(self, position: int, rows: Int64[Tensor, " batch"]) -> Float[Tensor, "batch vocabulary"]:
+        """Of one position; ``rows`` are those of `tokenlaw.stats.scenario.Tables.row`."""
+        found = self._by_position[position]
+        return found.expand(len(rows), -1) if self._size == 1 else found.index_select(0, rows)
+
+    def along(
+        self, rows: list[Int64[Tensor, " batch"]], batch: int
+    ) -> Float[Tensor, "batch positions vocabulary"]:
+        """Of as many positions as there are columns of rows."""
+        if self._size == 1 or not rows:
+            return self._by_position[: len(rows), 0].expand(batch, -1, -1)
+        places = torch.stack([column + position * self._size for position, column in enumerate(rows)], 1)
+        # index_select is several times as fast as indexing.
+        return self._rows.index_select(0, places.flatten()).unflatten(0, places.shape)
 
 
 def _seeded(params: RowParameters, numbers: Numbers) -> RowParameters:

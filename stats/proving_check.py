@@ -125,7 +125,7 @@ def _evidence(
             BY_ID[PROVED], Verdict.NOT_SUPPORTED, {}, prover.verified, seconds, _why_not(proofs, cases, paths)
         )
     exercised = {"paths": run, "cases": len(proved) + len(refuted)}
-    statistics = dict(_statistics(refuted or proved, run))
+    statistics = {**_statistics(refuted or proved, run), "paths_a_second": run / seconds}
     if refuted:
         statistics["laws_shown"] = [shown_proof(worst)]
     return Evidence(BY_ID[PROVED], verdict, exercised, prover.verified, seconds, message, place, statistics)
@@ -148,7 +148,7 @@ def _certificate(proved: Sequence[CaseProof], proofs: Sequence[CaseProof], left:
     laws, run = sum(len(one.comparisons) for one in proved), sum(one.paths for one in proofs)
     text = (
         f"Proved by running every path of its random numbers: {laws} laws of {len(proved)} small situations "
-        f"are within TV {most:.1e} of the exact ones, {run} paths in {seconds:.1f} s."
+        f"are within TV {most:.1e} of the exact ones, {run} paths in {seconds:.1f} s, {run / seconds:,.0f} paths/s."
     )
     reasons = [f"{one.case.title}: {one.reason}" for one in proofs if one.reason]
     if not left:

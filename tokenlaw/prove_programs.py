@@ -201,6 +201,8 @@ def _fails(enumeration: Enumeration, law: Law) -> Evidence:
 
 def _effort(law: Law) -> dict[str, Any]:
     found = {"evidence": PROVED, "paths": law.paths, "unexplored": float(law.unexplored)}
+    if law.seconds:
+        found |= {"seconds": law.seconds, "paths_a_second": law.paths / law.seconds}
     return found | ({"neglected": float(law.neglected)} if law.neglected else {})
 
 

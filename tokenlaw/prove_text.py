@@ -23,6 +23,8 @@ _SHOWN = 10
 _LONGEST_OUTCOME = 60
 _WIDTH = 110
 _SUMS = 1e-12
+_MANY_PATHS = 100
+"""Of fewer paths it isn't told how fast they were run."""
 
 
 def _number(weight: Weight) -> str:
@@ -88,18 +90,19 @@ def _rounded_up(weight: Weight) -> str:
 
 
 def effort(law: Law) -> str:
-    """How much was run, and what is left.
+    """How much was run, how fast, and what is left.
 
     >>> effort(Law({0: 1.0}, 0, 676, 14.0)), effort(Law({0: 1.0}, 0, 1, 0.1))
-    ('676 paths, 14 s', '1 path')
+    ('676 paths, 14 s, 48 paths/s', '1 path')
     >>> effort(Law({0: 1.0}, paths=8, neglected=2.0**-33))
     '8 paths, guards left out that change 1.2e-10 at most'
     """
     paths = "1 path" if law.paths == 1 else f"{law.paths:,} paths"
     left = f", {_number(law.unexplored)} of the probability unexplored" if law.unexplored else ""
     seconds = f", {law.seconds:,.0f} s" if law.seconds >= 1 else ""
+    rate = f", {law.paths / law.seconds:,.0f} paths/s" if law.seconds and law.paths >= _MANY_PATHS else ""
     guards = f", guards left out that change {_rounded_up(law.neglected)} at most" if law.neglected else ""
-    return f"{paths}{seconds}{left}{guards}"
+    return f"{paths}{seconds}{rate}{left}{guards}"
 
 
 def laws_side_by_side(comparison: Comparison) -> str:

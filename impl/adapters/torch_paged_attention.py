@@ -92,6 +92,11 @@ class TorchPagedStore:
         rows = pages * size + positions % size
         return self._keys[layer, 0][:, rows], self._values[layer, 0][:, rows]
 
+    def block_table(self, sequence: PagedSequence, layer: int) -> list[int]:
+        """The row of the page table, which all layers share, as far as it has pages."""
+        pages: list[int] = self._paging.page_table[sequence.slot].tolist()
+        return [page for page in pages if page >= 0]
+
     def free(self, sequence: PagedSequence) -> None:
         """Erase the sequence; a second time raises `ValueError`."""
         self._live.remove(sequence)

@@ -91,6 +91,10 @@ class PagedLayer:
         keys, values = (cache.flatten(0, 1)[slots].transpose(0, 1) for cache in (self._keys, self._values))
         return keys, values
 
+    def block_table(self, sequence: LayerSequence) -> list[int]:
+        """Physical block ids in logical order, those of unused room included."""
+        return self._manager.block_table(sequence.blocks)
+
     def free(self, sequence: LayerSequence) -> None:
         """Release the sequence."""
         self._manager.free(sequence.blocks)

@@ -88,6 +88,10 @@ class PagedKVStore:
         """Keys and values of every position in a layer, in order; copies, not views of the store."""
         return self._layers[layer].read(self._record(sequence)[layer])
 
+    def block_table(self, sequence: int, layer: int) -> list[int]:
+        """Physical block ids of a layer in logical order, those of unused room included."""
+        return self._layers[layer].block_table(self._record(sequence)[layer])
+
     def free(self, sequence: int) -> None:
         """Release the sequence."""
         self._release(self._record(sequence))
