@@ -1,13 +1,15 @@
 """The suite for KV stores: generated traces, and the replay of one saved trace."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
 from tokenlaw.properties.exploration import explore
+from tokenlaw.properties.frames import with_frames
 from tokenlaw.properties.judging import judge, judgement_of
+from tokenlaw.properties.kv_store_frames import film
 from tokenlaw.properties.kv_store_payload import dtype_of
 from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, needed_capabilities, run_trace
 from tokenlaw.properties.kv_store_strategy import MAX_OPERATIONS, kv_store_traces
@@ -53,7 +55,7 @@ class KVStoreSuite:
             return run_trace(factory, trace, capabilities, muted)
 
         longest = min(MAX_OPERATIONS, profile.max_operations)
-        return explore(
+        found = explore(
             self.checks,
             kv_store_traces(capabilities, device=settings.device, dtype=self.dtype, max_operations=longest),
             run,
@@ -64,6 +66,16 @@ class KVStoreSuite:
             progress=progress,
             before_run=announce,
         )
+
+        def filmed(row: Evidence) -> Evidence:
+            if row.counterexample is None:
+                return row
+            trace = trace_of(row.counterexample, KV_STORE)
+            announce(trace)
+            _, frames = film(factory, trace, capabilities, row.check.id)
+            return replace(row, frames=frames)
+
+        return [filmed(row) for row in found]
 
     def replay(
         self,
@@ -85,8 +97,8 @@ class KVStoreSuite:
         capabilities = effective_capabilities(implementation, KV_STORE, factory(trace.config))
         require(needed_capabilities(trace), capabilities, implementation)
         announce(trace)
-        outcome = run_trace(factory, trace, capabilities)
-        return judge(self.checks, capabilities, judgement_of(outcome, trace))
+        outcome, frames = film(factory, trace, capabilities)
+        return with_frames(judge(self.checks, capabilities, judgement_of(outcome, trace)), frames)
 
 
 def _refuse_unbuildable(config: CacheConfig) -> None:

@@ -165,3 +165,25 @@ def answers_of(asked: list[tuple[int, str, float]], which: int, value: float) ->
     return {
         place: ASKED[name](u, level).item() for place, (who, name, level) in enumerate(asked) if who == which
     }
+
+
+EXTREMES: list[tuple[Callable[[torch.Tensor], torch.Tensor], float]] = [
+    (lambda u: u.max() < 0.5, 0.5**4),
+    (lambda u: torch.min(u) > 0.5, 0.5**4),
+    (lambda u: (u.amax(-1) < 0.5).any(), 1 - 0.75**2),
+    (lambda u: (u.amin(dim=(0, 1), keepdim=True) > 0.5).squeeze(), 0.5**4),
+    (lambda u: (torch.amax(u, 0) < 0.5).all(), 0.5**4),
+    (lambda u: (1 - u).max() < 0.5, 0.5**4),
+    (lambda u: torch.cat([u[0], torch.tensor([0.25])]).max() < 0.5, 0.25),
+    (lambda u: torch.cat([u[0], torch.tensor([0.75])]).max() < 0.5, 0.0),
+    (lambda u: u[0, 0].max() < 0.5, 0.5),
+    (lambda u: u[0].max() < u[1, 0], 1 / 3),
+    (lambda u: (u[:, :0].amax(0) < 0.5).all(), 1.0),
+]
+
+
+@pytest.mark.parametrize(("below", "probability"), EXTREMES)
+def test_the_largest_or_smallest_uniform_can_be_compared_with_a_threshold(
+    below: Callable[[torch.Tensor], torch.Tensor], probability: float
+) -> None:
+    check_law(lambda: bool(below(torch.rand(2, 2))), coin(probability))

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from tokenlaw.stats.enumeration.array_functions import first_of
 from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import calculated, forms_of, register, to_tensor
+from tokenlaw.stats.enumeration.lazy_tensor_values import numbers_of
 from tokenlaw.stats.enumeration.lazy_tensors import name_of, operators
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 from tokenlaw.stats.enumeration.noise_races import largest
@@ -67,6 +69,33 @@ def _max(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> A
     return values, index
 
 
+def _extreme(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> Any:
+    """max, min, amax, amin: the value alone, which can still be compared with thresholds if it is uniform."""
+    lazy, chosen = args[0], _argument(args, kwargs, 1, "dim", [])
+    chosen = [chosen] if isinstance(chosen, int) else chosen
+    dims = sorted({dim % lazy.dim() for dim in chosen} or range(lazy.dim()))
+    if not dims or 0 in (lazy.shape[dim] for dim in dims):
+        return lazy.clone() if not dims else function(torch.empty(lazy.shape), *args[1:], **kwargs)
+    largest_wanted = "max" in name_of(function)
+    rows = lazy.movedim(dims, list(range(-len(dims), 0))).flatten(-len(dims))
+    forms = forms_of(book, rows)
+
+    def places() -> list[int]:
+        numbers = numbers_of(book, forms)
+        size = rows.shape[-1]
+        starts = range(0, len(numbers), size)
+        return [
+            first_of(numbers[start : start + size], largest=largest_wanted, keep=True) for start in starts
+        ]
+
+    index = np.array(calculated(book, function, places), np.int64).reshape(*rows.shape[:-1], 1)
+    values = rows.gather(-1, to_tensor(index, lazy, torch.int64)).squeeze(-1)
+    if _argument(args, kwargs, 2, "keepdim", False):
+        for dim in dims:
+            values = values.unsqueeze(dim)
+    return values
+
+
 def _topk(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> Any:
     lazy, count = args[0], args[1]
     dim = _argument(args, kwargs, 2, "dim", -1)
@@ -86,6 +115,8 @@ def _sort(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywords) -> 
 
 
 register("argmax argmin", _argmax)
+register("amax amin", _extreme)
+operators[torch.ops.aten.max.default] = operators[torch.ops.aten.min.default] = _extreme
 operators[torch.ops.aten.max.dim] = operators[torch.ops.aten.min.dim] = _max
 register("topk", _topk)
 register("sort", _sort)
