@@ -178,7 +178,7 @@ class _LogitRows:
             return self._by_position[: len(rows), 0].expand(batch, -1, -1)
         places = torch.stack([column + position * self._size for position, column in enumerate(rows)], 1)
         # index_select is several times as fast as indexing.
-        return self._rows.index_select(0, places.flatten()).unflatten(0, places.shape)
+        return self._rows.index_select(0, places.flatten()).reshape(*places.shape, self._rows.shape[1])
 
 
 def _seeded(params: RowParameters, numbers: Numbers) -> RowParameters:

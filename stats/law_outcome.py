@@ -82,6 +82,7 @@ class LawOutcome:
     visible : for each law that was tested, the smallest total variation that would have been refuted; from
         1 on nothing would have been, and more of the like is as much too little as the square of it.
     unmeasured : laws that could have been refuted, by tests for whose power there is no figure.
+    at_best : whether ``visible`` is that of the law that such a test refutes the soonest.
     takes : what would make evidence of it, in words; found out where the figures above don't tell.
     lengths : laws of accepted drafts, to be drawn, and how much each speaks against the check.
     beside : what other statistics say about each law that was tested.
@@ -96,6 +97,7 @@ class LawOutcome:
     bounds: list[tuple[float, float]] = field(default_factory=list)
     visible: list[float] = field(default_factory=list)
     unmeasured: int = 0
+    at_best: bool = False
     takes: str = ""
     lengths: list[tuple[float, Shown]] = field(default_factory=list)
     beside: list[Beside] = field(default_factory=list)
@@ -191,10 +193,15 @@ class LawOutcome:
         factor = min(self.visible) ** 2
         if math.isinf(factor):
             return f"{text}; more would be needed."
+        needed, times = math.ceil(self.samples * factor), f"a budget {math.ceil(10 * factor) / 10:g} times"
+        if self.at_best:
+            return (
+                f"{text}; at least about {needed} would be needed to refute any law at all: {times} as large."
+            )
         what, _ = _DEVIATIONS.get(self.check.id, _OF_A_LAW)
         return (
-            f"{text}; about {math.ceil(self.samples * factor)} would be needed to refute {what.format(1)} "
-            f"with probability >= {1 - MISS}: a budget {math.ceil(10 * factor) / 10:g} times as large."
+            f"{text}; about {needed} would be needed to refute {what.format(1)} "
+            f"with probability >= {1 - MISS}: {times} as large."
         )
 
     def _certificate(self, alpha: float) -> str:

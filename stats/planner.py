@@ -23,10 +23,7 @@ from tokenlaw.stats.counts import check_inside_unit, check_samples
 from tokenlaw.stats.gate_power import gate_samples
 from tokenlaw.stats.pooling import LEAST_EXPECTED
 
-BUDGET_FACTOR = 1.3
-"""The gate may look at any time; on typical deviations that costs about this many times the samples."""
-
-CHI_SQUARE, GATE = "chi-square", "gate"
+BY_CHI_SQUARE, BY_GATE = "chi-square", "gate"
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ class Plan:
     @property
     def test(self) -> str:
         """The test that needs the fewest samples, ``chi-square`` or ``gate``."""
-        return CHI_SQUARE if self.chi_square <= self.gate else GATE
+        return BY_CHI_SQUARE if self.chi_square <= self.gate else BY_GATE
 
     @property
     def samples(self) -> int:
@@ -60,7 +57,7 @@ class Plan:
     @property
     def sentence(self) -> str:
         """What that test promises, as a report says it."""
-        if self.test == GATE:
+        if self.test == BY_GATE:
             return (
                 f"With {self.gate} samples on average any law at TV >= {_round_up(self.tv)} from the exact "
                 f"one would have been refuted by the gate with probability >= {1 - self.beta:.12g} "

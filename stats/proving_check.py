@@ -148,7 +148,8 @@ def _certificate(proved: Sequence[CaseProof], proofs: Sequence[CaseProof], left:
     laws, run = sum(len(one.comparisons) for one in proved), sum(one.paths for one in proofs)
     text = (
         f"Proved by running every path of its random numbers: {laws} laws of {len(proved)} small situations "
-        f"are within TV {most:.1e} of the exact ones, {run} paths in {seconds:.1f} s, {run / seconds:,.0f} paths/s."
+        f"are within TV {most:.1e} of the exact ones, {run} paths in {seconds:.1f} s, "
+        f"{run / seconds:,.0f} paths/s."
     )
     reasons = [f"{one.case.title}: {one.reason}" for one in proofs if one.reason]
     if not left:

@@ -25,7 +25,7 @@ from tokenlaw.stats.examiner import ROWS_AT_ONCE, Examiner, Example
 from tokenlaw.stats.findings import worst_finding, worst_law
 from tokenlaw.stats.guarded import CrashError
 from tokenlaw.stats.guided_search import climb
-from tokenlaw.stats.planner import BUDGET_FACTOR, noncentrality
+from tokenlaw.stats.planner import noncentrality
 from tokenlaw.stats.protocol import ProtocolError
 from tokenlaw.stats.searched_laws import LawPair, drawn_pair, varied_pair
 from tokenlaw.stats.shown_laws import shown_gate
@@ -34,6 +34,9 @@ from tokenlaw.stats.trial import Trial
 
 MISS = 1e-3
 """Probability that a deviation of the size last seen is missed while the laws shrink."""
+
+BUDGET_FACTOR = 1.3
+"""A gate that may look at any time needs about so many times the samples of a test, on typical deviations."""
 
 MOST_ROWS_FACTOR = 20
 """A smaller pair gets at most so many times the rows of an example."""

@@ -150,6 +150,7 @@ def _close_gate(trial: Trial, check: str, book: LawBook, place: Place) -> None:
         if most >= -math.log(alpha):
             outcome.unmeasured += 1
         else:  # it grows as samples do
+            outcome.at_best = True
             outcome.visible.append(math.sqrt(-math.log(alpha) / most) if most > 0 else math.inf)
     weight, alone = outcome.log_es[name] + math.log(share), book.alpha(check) * share / len(asked)
     if weight >= book.missing(check) - book.needed(check) / 2:

@@ -207,6 +207,13 @@ def test_what_promises_nothing_is_no_pass(visible: list[float], needed: str) -> 
     assert unmeasured.message.startswith("No smallest deviation is known")
 
 
+def test_with_a_tolerance_only_a_lower_bound_of_what_is_needed_is_known() -> None:
+    assert outcome(visible=[1.5], at_best=True).message == (
+        "500 samples promise to refute nothing (alpha 1e-10); at least about 1125 would be needed to refute "
+        "any law at all: a budget 2.3 times as large."
+    )
+
+
 def test_reports_hold_finite_numbers() -> None:
     assert (finite(math.inf), finite(-math.inf), finite(2.5)) == (LARGEST_LOG, -LARGEST_LOG, 2.5)
     found = book(frozenset({JOINT}))
