@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from tokenlaw.spec.shown_numbers import rounded_up
 from tokenlaw.spec.verdicts import SAMPLED, Check, Evidence, Verdict
 from tokenlaw.stats.ledger import Entry, Kind
 from tokenlaw.stats.measures import SUPPORT
@@ -179,9 +180,9 @@ class LawOutcome:
         rest = len(self.visible) - len(told)
         what, where = _DEVIATIONS.get(self.check.id, _OF_A_LAW)
         return (
-            f"With {self.samples} samples {what.format(_up(max(told)))}, in any of {len(told)} {where}, "
-            f"would have been refuted with probability >= {1 - MISS} (alpha {alpha:.2g}); in the best of "
-            f"them from {_up(min(told))} on"
+            f"With {self.samples} samples {what.format(rounded_up(max(told)))}, in any of {len(told)} "
+            f"{where}, would have been refuted with probability >= {1 - MISS} (alpha {alpha:.2g}); in the "
+            f"best of them from {rounded_up(min(told))} on"
             + (f". Of {rest} more {where} there were too few samples to promise anything." if rest else ".")
         )
 
@@ -209,7 +210,7 @@ class LawOutcome:
         most = max((most for _, most in self.bounds), default=1.0)
         if most >= 1:
             return ""
-        bound = _up(most)
+        bound = rounded_up(most)
         return f"All of them are within TV {bound} of the exact ones (confidence 1 - {alpha:.2g})."
 
     def _beside(self) -> str:
@@ -225,16 +226,6 @@ class LawOutcome:
     def told(self) -> list[float]:
         """The total variations below one, which promise something."""
         return [tv for tv in self.visible if tv < 1]
-
-
-def _up(tv: float) -> str:
-    """Two significant digits, rounded up.
-
-    >>> _up(0.0412), _up(0.03)
-    ('0.042', '0.03')
-    """
-    unit = 10.0 ** (math.floor(math.log10(tv)) - 1)
-    return f"{math.ceil(tv / unit * (1 - 1e-9)) * unit:.2g}"
 
 
 def finite(value: float) -> float:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize, special
 
+from tokenlaw.spec.shown_numbers import rounded_up
 from tokenlaw.stats.chi_square import SAFETY_FACTOR
 from tokenlaw.stats.counts import check_inside_unit, check_samples
 from tokenlaw.stats.gate_power import gate_samples
@@ -59,12 +60,12 @@ class Plan:
         """What that test promises, as a report says it."""
         if self.test == BY_GATE:
             return (
-                f"With {self.gate} samples on average any law at TV >= {_round_up(self.tv)} from the exact "
-                f"one would have been refuted by the gate with probability >= {1 - self.beta:.12g} "
+                f"With {self.gate} samples on average any law at TV >= {rounded_up(self.tv, 3)} from the "
+                f"exact one would have been refuted by the gate with probability >= {1 - self.beta:.12g} "
                 f"(alpha {self.alpha:g})."
             )
         told = power_sentence(self.chi_square, self.cells, alpha=self.alpha, beta=self.beta)
-        least = _round_up(LEAST_EXPECTED / self.chi_square)
+        least = rounded_up(LEAST_EXPECTED / self.chi_square, 3)
         return f"{told[:-1]}, if each outcome of the exact law has probability >= {least}."
 
 
@@ -163,11 +164,13 @@ def power_sentence(
     if visible + pooled_mass > 1:
         return f"{samples} samples over {cells} pooled cells promise to refute nothing (alpha {alpha:g})."
     sentence = (
-        f"With {samples} samples any law at TV >= {_round_up(visible + pooled_mass)} from the exact one "
+        f"With {samples} samples any law at TV >= {rounded_up(visible + pooled_mass, 3)} from the exact one "
         f"would have been refuted with probability >= {1 - beta:.12g} (alpha {alpha:g})"
     )
     if pooled_mass > 0:
-        sentence += f"; {_round_up(pooled_mass)} of that is the mass of pooled cells, where a fault may hide"
+        sentence += (
+            f"; {rounded_up(pooled_mass, 3)} of that is the mass of pooled cells, where a fault may hide"
+        )
     return sentence + "."
 
 
@@ -229,9 +232,3 @@ def _noncentrality(cells: int, alpha: float, beta: float) -> float:
     if cells < 2:
         raise ValueError(f"a law over {cells} cells leaves nothing to test; at least 2 are needed")
     return noncentrality(cells - 1, alpha / SAFETY_FACTOR, beta)
-
-
-def _round_up(value: float) -> str:
-    """Three significant digits, never below the value beyond rounding of doubles."""
-    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
-    return f"{math.ceil(value / unit * (1 - 1e-9)) * unit:.3g}"

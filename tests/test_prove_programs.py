@@ -89,7 +89,7 @@ def test_rounding_is_no_difference_but_small_deviations_are() -> None:
     def law(_: Any) -> list[float]:
         return [0.7, 0.3]
 
-    assert "TV <= 1.1e-07, tolerance 1e-06" in proof(toss(1e-7), law).message
+    assert "TV <= 1e-07, tolerance 1e-06" in proof(toss(1e-7), law).message
     assert proof(toss(1e-7), law, tolerance=1e-8).verdict is Verdict.REFUTED
     assert proof(toss(2e-6), law).verdict is Verdict.REFUTED
     assert proof(toss(2e-6), law, tolerance=1e-5).verdict is Verdict.HOLDS

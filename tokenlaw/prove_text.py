@@ -4,13 +4,13 @@
 
 import io
 from collections.abc import Hashable, Iterable, Sequence
-from decimal import ROUND_CEILING, Context
 from fractions import Fraction
 from typing import Any
 
 from tokenlaw.prove_blame import Blame, reads_as_step
 from tokenlaw.prove_spec import tokens_of
 from tokenlaw.prove_verdict import Comparison, Difference
+from tokenlaw.spec.shown_numbers import rounded_up
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.law import Law, Raised
@@ -23,6 +23,7 @@ _SHOWN = 10
 _LONGEST_OUTCOME = 60
 _WIDTH = 110
 _SUMS = 1e-12
+"""Sums of probabilities have errors of this size, even if they come out equal."""
 _MANY_PATHS = 100
 """Of fewer paths it isn't told how fast they were run."""
 
@@ -73,20 +74,8 @@ def reached(comparison: Comparison, allowed: float) -> str:
         return f"TV is between {_number(lower)} and {_number(upper)}{tolerance}"
     if holds:
         # Rounded up: a bound must not be less than what was found.
-        return f"TV <= {_rounded_up(upper)}{tolerance}"
+        return f"TV <= {rounded_up(float(max(upper, _SUMS)))}{tolerance}"
     return f"TV = {_number(upper)}{tolerance}"
-
-
-def _rounded_up(weight: Weight) -> str:
-    """A bound with two digits.
-
-    >>> _rounded_up(3.01e-8), _rounded_up(0)
-    ('3.1e-08', '1e-12')
-    """
-    # Sums of probabilities have errors of this size, even if they come out equal.
-    if weight <= _SUMS:
-        return f"{_SUMS:.2g}"
-    return f"{float(Context(prec=2, rounding=ROUND_CEILING).create_decimal(float(weight))):.2g}"
 
 
 def effort(law: Law) -> str:
@@ -101,7 +90,8 @@ def effort(law: Law) -> str:
     left = f", {_number(law.unexplored)} of the probability unexplored" if law.unexplored else ""
     seconds = f", {law.seconds:,.0f} s" if law.seconds >= 1 else ""
     rate = f", {law.paths / law.seconds:,.0f} paths/s" if law.seconds and law.paths >= _MANY_PATHS else ""
-    guards = f", guards left out that change {_rounded_up(law.neglected)} at most" if law.neglected else ""
+    changed = rounded_up(float(max(law.neglected, _SUMS)))
+    guards = f", guards left out that change {changed} at most" if law.neglected else ""
     return f"{paths}{seconds}{rate}{left}{guards}"
 
 

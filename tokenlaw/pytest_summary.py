@@ -6,10 +6,11 @@ An audit is told as plain data on the report of its test, which xdist carries fr
 # ruff: noqa: PLC0415 - pytest loads this in every session, so nothing heavy is imported before it is needed
 
 from collections.abc import Iterator, Mapping
-from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from tokenlaw.spec.shown_numbers import rounded_up
 
 if TYPE_CHECKING:
     from tokenlaw.report import Report
@@ -143,17 +144,6 @@ def _tried(report: "Report") -> str:
     if requests:
         return f"{requests:,} requests"
     return f"{max((row.operations for row in report.evidence), default=0):,} operations"
-
-
-def rounded_up(value: float) -> str:
-    """Two digits, not less than the value but for rounding: no promise is bolder than what was found.
-
-    >>> rounded_up(0.1532), rounded_up(3.01e-8), rounded_up(0.0)
-    ('0.16', '3.1e-08', '0')
-    """
-    return (
-        f"{float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(value * (1 - 1e-9))):.2g}"
-    )
 
 
 def properties(report: "Report", row: "Evidence | None" = None) -> list[tuple[str, str]]:
