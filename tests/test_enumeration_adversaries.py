@@ -103,7 +103,9 @@ def in_a_process() -> Any:
 @pytest.mark.parametrize(
     "program", [lambda: in_a_thread(lambda: seeded(1)), lambda: in_a_thread(lambda: legacy(1)), unseen_thread]
 )
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_generators_made_in_another_thread(program: Callable[[], Any]) -> None:
+    """The thread ends without a traceback, which would be ours."""
     with pytest.raises(UndecidableError, match="another thread"):
         exact_law(program)
 

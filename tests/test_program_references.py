@@ -2,6 +2,8 @@
 
 import os
 import random
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,3 +67,28 @@ def test_libraries_are_known_wherever_they_come_from(library: object) -> None:
     """Also from a folder of PYTHONPATH, beside the program: each has its own entry."""
     folder = os.path.join(os.path.dirname(str(vars(library)["__file__"])), "")
     assert folder in LIBRARY_FOLDERS
+
+
+class Holders:
+    """Holds functions that draw as static methods and in partial functions."""
+
+    static = staticmethod(random.random)
+    legacy = staticmethod(np.random.random_sample)
+    called = partial(random.choice, [True, False])
+    bare = partial(np.random.randint, 2)
+
+
+HELD: dict[str, Callable[[], object]] = {
+    "static": lambda: Holders.static() < 0.5,
+    "static of numpy": lambda: bool(Holders().legacy() < 0.5),
+    "partial": lambda: Holders.called(),
+    "partial of numpy": lambda: bool(Holders.bare()),
+}
+
+
+@pytest.mark.parametrize("name", HELD)
+def test_functions_in_other_holders_are_found_and_put_back(name: str) -> None:
+    before = [Holders.static, Holders.legacy, Holders.called.func, Holders.bare.func]
+    assert exact_law(HELD[name]).probabilities == {True: 0.5, False: 0.5}
+    assert before == [Holders.static, Holders.legacy, Holders.called.func, Holders.bare.func]
+    assert isinstance(vars(Holders)["static"], staticmethod)

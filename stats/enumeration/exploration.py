@@ -96,6 +96,9 @@ class Exploration:
             return self._ended(end, paths[0])
         except Refused:
             found = []
+        except SystemExit:  # of the program, or out of a thread that was refused
+            self.tape.check()
+            raise
         except Exception as error:
             found = self._raised(error)
         self.tape.check()

@@ -10,11 +10,12 @@ import sys
 import sysconfig
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from types import BuiltinMethodType, CellType, FunctionType, MethodType, ModuleType, SimpleNamespace
 from typing import Any
+
+from tokenlaw.stats.enumeration.holders import Arguments, Attributes, Defaults, Function, Static
 
 MISSING = object()
 MOST_OBJECTS = 20_000
@@ -39,6 +40,8 @@ LIBRARY_FOLDERS = _library_folders()
 LEAVES = frozenset({bool, bytes, complex, float, int, str, type(None)})
 METHODS = frozenset({BuiltinMethodType, MethodType})
 """Types of bound methods. Types are compared, since objects of the program may claim any class, or none."""
+IMMUTABLE = 1 << 8
+"""In the flags of a class: its attributes can't be set (``Py_TPFLAGS_IMMUTABLETYPE`` of CPython)."""
 Undo = Callable[[], None]
 Reference = tuple[Any, Any, Any]
 """Where something is held (dictionary, list, cell of a closure, class; None if fixed), its key, and it."""
@@ -138,15 +141,16 @@ def _inside(item: object) -> Iterator[Reference]:
     elif isinstance(item, MethodType):
         yield from ((None, None, value) for value in (item.__self__, item.__func__))
     elif isinstance(item, partial):
-        yield from ((_Arguments(item), number, value) for number, value in enumerate(item.args))
-        yield from ((None, None, value) for value in (item.func, item.keywords))
+        yield from ((Arguments(item), number, value) for number, value in enumerate(item.args))
+        yield Function(item), None, item.func
+        yield None, None, item.keywords
     elif isinstance(item, dict | list | tuple):
         place = None if isinstance(item, tuple) else item
         pairs = item.items() if isinstance(item, dict) else enumerate(item)
         yield from ((place, key, value) for key, value in pairs)
     elif isinstance(item, type):
         if not _is_library(sys.modules.get(item.__module__)):
-            yield from ((item, key, value) for key, value in vars(item).items())
+            yield from _of_class(item)
     elif isinstance(item, ModuleType):
         if getattr(item, "__file__", None) and not _is_library(item):  # a neighbour of the program
             yield None, None, vars(item)
@@ -163,7 +167,7 @@ def _of_object(item: object) -> Iterator[Reference]:
         yield from ((values, key, value) for key, value in values.items())
     for name in _slots(kind):
         if hasattr(item, name):
-            yield _Attributes(item), name, getattr(item, name)
+            yield Attributes(item), name, getattr(item, name)
     yield None, None, kind
 
 
@@ -175,40 +179,13 @@ def _slots(kind: type) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True)
-class _Attributes:
-    """The attributes of an object, for those that have no dictionary."""
-
-    of: object
-
-    def __setitem__(self, name: str, value: object) -> None:
-        object.__setattr__(self.of, name, value)
-
-
-@dataclass(frozen=True)
-class _Defaults:
-    """Defaults of a function's arguments."""
-
-    of: FunctionType
-
-    def __setitem__(self, number: int, value: object) -> None:
-        defaults = list(self.of.__defaults__ or ())
-        defaults[number] = value
-        self.of.__defaults__ = tuple(defaults)
-
-
-@dataclass(frozen=True)
-class _Arguments:
-    """Arguments that a partial function has."""
-
-    of: "partial[Any]"
-
-    def __setitem__(self, number: int, value: object) -> None:
-        arguments = list(self.of.args)
-        arguments[number] = value
-        state = (self.of.func, tuple(arguments), self.of.keywords, vars(self.of))
-        owner: Any = self.of
-        owner.__setstate__(state)
+def _of_class(kind: type) -> Iterator[Reference]:
+    fixed = kind.__flags__ & IMMUTABLE
+    for key, value in vars(kind).items():
+        if isinstance(value, staticmethod):
+            yield None if fixed else Static(kind), key, value.__func__
+        else:
+            yield None if fixed else kind, key, value
 
 
 def _of_function(function: FunctionType) -> Iterator[Reference]:
@@ -218,7 +195,7 @@ def _of_function(function: FunctionType) -> Iterator[Reference]:
         except ValueError:  # not filled yet
             continue
     yield from (
-        (_Defaults(function), number, value) for number, value in enumerate(function.__defaults__ or ())
+        (Defaults(function), number, value) for number, value in enumerate(function.__defaults__ or ())
     )
     yield None, None, function.__kwdefaults__
     yield None, None, vars(function)

@@ -72,7 +72,9 @@ class Tape:
         if os.getpid() != self._process:
             raise UndecidableError(f"random numbers drawn in another process aren't seen here. {ADVICE}")
         if threading.get_ident() != self._thread:
-            self.refuse(UndecidableError(f"random numbers drawn in another thread have no order. {ADVICE}"))
+            error = UndecidableError(f"random numbers drawn in another thread have no order. {ADVICE}")
+            self._error = self._error or error
+            raise SystemExit  # ends a thread without a traceback
         path = self.paths[row]
         try:
             taken = path.choose(weights, question)
