@@ -86,7 +86,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "spec.number_kinds": ("test_bad_batches.py",),
     "spec.suites": SUITES,
     "spec.stopwatch": ("test_stopwatch.py", *SUITES),
-    "spec.frames": ("test_frames.py",),
+    "spec.frames": ("test_frames.py", "test_store_frames.py"),
     "spec.decoder_contract": DECODERS,
     "spec.decoders": DECODERS,
     "spec.serving": DECODERS,

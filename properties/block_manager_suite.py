@@ -1,12 +1,12 @@
 """The suite for block managers: every rule of `tokenlaw.properties.rules`, explored or replayed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
 from tokenlaw.properties.exploration import explore
-from tokenlaw.properties.frames import film, with_frames
+from tokenlaw.properties.frames import film, filmed, with_frames
 from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.replaying import factory_of, require, trace_of
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
@@ -55,16 +55,7 @@ class BlockManagerSuite:
             progress=progress,
             before_run=announce,
         )
-
-        def filmed(row: Evidence) -> Evidence:
-            if row.counterexample is None:
-                return row
-            trace = trace_of(row.counterexample, BLOCK_MANAGER)
-            announce(trace)
-            _, frames = film(factory, trace, capabilities, row.check.id)
-            return replace(row, frames=frames)
-
-        return [filmed(row) for row in found]
+        return filmed(found, BLOCK_MANAGER, lambda trace, check: film(factory, trace, capabilities, check)[1])
 
     def replay(
         self,

@@ -8,12 +8,14 @@ import msgspec
 
 from tokenlaw.properties import words
 from tokenlaw.properties.block_manager_run import run_trace
+from tokenlaw.properties.replaying import trace_of
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
 from tokenlaw.properties.running import Outcome, Violation
 from tokenlaw.properties.step import Step, Tracked
 from tokenlaw.properties.symbolic import NEVER_WRITTEN, Fingerprints
 from tokenlaw.properties.trace import Trace
 from tokenlaw.properties.world import World
+from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.contracts import HOST, NO_BLOCK, BlockCopy, CacheConfig
 from tokenlaw.spec.frames import BlockState, Broken, Copy, Frame, SequenceState, SlotState
 from tokenlaw.spec.verdicts import Evidence, Verdict
@@ -69,6 +71,21 @@ def broken_of(violations: list[Violation]) -> tuple[Broken, ...]:
     )
 
 
+def filmed(
+    rows: list[Evidence], contract: str, take: Callable[[Trace, str], list[dict[str, Any]]]
+) -> list[Evidence]:
+    """The evidence of an exploration; ``take(trace, check id)`` gives the frames of a counterexample."""
+
+    def one(row: Evidence) -> Evidence:
+        if row.counterexample is None:
+            return row
+        trace = trace_of(row.counterexample, contract)
+        announce(trace)
+        return replace(row, frames=take(trace, row.check.id))
+
+    return [one(row) for row in rows]
+
+
 def with_frames(rows: list[Evidence], frames: list[dict[str, Any]]) -> list[Evidence]:
     """The evidence of one replay, its frames with what is refuted, or else with the first that was tried."""
     refuted = [row for row in rows if row.verdict is Verdict.REFUTED]
@@ -98,9 +115,7 @@ class _Camera:
             holders = _holders(world, number)
             released = bool(self._held.get(number)) and not holders
             self._held[number] = holders
-            blocks.append(
-                BlockState(number, holders, count, cached, self._slots(world, number), released)
-            )
+            blocks.append(BlockState(number, holders, count, cached, self._slots(world, number), released))
         self.frames.append(
             Frame(
                 self._told[step.number],

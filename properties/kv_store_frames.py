@@ -18,7 +18,7 @@ from tokenlaw.properties.kv_store_tables import Tables
 from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import Trace
 from tokenlaw.spec.contracts import CacheConfig
-from tokenlaw.spec.frames import BlockState, Copy, Frame, Row, SequenceState, SlotState
+from tokenlaw.spec.frames import BlockState, Copy, Frame, Row, SequenceState, SlotState, Wrong
 
 Place = tuple[int, int]
 """A block, and the offset of a slot in it."""
@@ -163,10 +163,10 @@ def _seen(readings: Sequence[Reading], tables: dict[int, list[int]], size: int) 
     """What is read in each slot; where sequences that share it read different rows, the wrong one."""
     seen: dict[Place, Row | None] = {}
     for reading in readings:
-        table, wrong = tables[reading.shadow.number], {one.position for one in reading.misread}
+        table, wrong = tables[reading.shadow.number], {one.position: one.wrong for one in reading.misread}
         for position, row in enumerate(reading.found[: len(table) * size]):
             place = table[position // size], position % size
-            if place not in seen or position in wrong:
+            if wrong.get(position) != Wrong.MISSING and (place not in seen or position in wrong):
                 seen[place] = row
     return seen
 

@@ -88,9 +88,7 @@ class Payload:
         """How often numbers were drawn."""
         return len(self._chunks)
 
-    def rows(
-        self, since: int = 0
-    ) -> Iterator[tuple[int, int, int, Float[Tensor, "2 kv_heads head_size"]]]:
+    def rows(self, since: int = 0) -> Iterator[tuple[int, int, int, Float[Tensor, "2 kv_heads head_size"]]]:
         """Sequence, position, layer and numbers of each position, from draw number ``since`` on."""
         for chunk in self._chunks[since:]:
             for (layer, end), numbers in zip(chunk.ends, chunk.numbers.unbind(1), strict=True):

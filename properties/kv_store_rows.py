@@ -1,6 +1,6 @@
 """Rows of a KV store by name: what a sequence reads back, position by position, beside what it should."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
@@ -22,7 +22,7 @@ class Reading:
     Attributes
     ----------
     expected : the rows that it should read back.
-    found : the rows that it read, None for what is none; as many.
+    found : the rows that it read, None for what is none; as many, or more.
     misread : the positions that read back wrong.
     """
 
@@ -50,44 +50,64 @@ class Rows:
         """Read a live sequence back; a damaged one may hold anything."""
         expected = list(_contents(shadow.content[layer]))
         found = _read(store, shadow, layer)
-        rows = tuple(self._names[content][0] for content in expected)
+        rows = self._held(shadow, layer)
         if shadow.damaged:
             return Reading(shadow, rows, rows, ())
-        live = {one.number for one in store.live}
-        misread = {one.position: one for one in self._differences(expected, found, layer, live)}
-        seen = tuple(misread[place].found if place in misread else row for place, row in enumerate(rows))
-        return Reading(shadow, rows, seen, tuple(misread.values()))
+        others = [one for one in store.live if one is not shadow]
+        of_others = frozenset(row for one in others for row in self._held(one, layer))
+        owner = _Owner(layer, rows, of_others, frozenset(one.number for one in others))
+        misread = {one.position: one for one in self._differences(expected, found, owner)}
+        seen = [misread[place].found if place in misread else row for place, row in enumerate(rows)]
+        seen += [misread[place].found for place in range(len(rows), len(found))]
+        return Reading(shadow, rows, tuple(seen), tuple(misread.values()))
+
+    def _held(self, shadow: Shadow, layer: int) -> tuple[Row, ...]:
+        """The rows that a sequence should read back."""
+        return tuple(self._names[content][0] for content in _contents(shadow.content[layer]))
 
     def _differences(
-        self, expected: list[Content], found: list[Content], layer: int, live: set[int]
+        self, expected: list[Content], found: list[Content], owner: "_Owner"
     ) -> Iterator[Misread]:
         for position, content in enumerate(expected):
             if position >= len(found):
                 yield Misread(position, Wrong.MISSING)
             elif found[position] != content:
-                yield self._misread(position, content, found[position], layer, live)
+                yield self._misread(position, content, found[position], owner)
+        for position in range(len(expected), len(found)):
+            held, _ = self._names.get(found[position], (None, owner.layer))
+            yield Misread(position, Wrong.BEYOND, held)
 
-    def _misread(
-        self, position: int, expected: Content, found: Content, layer: int, live: Iterable[int]
-    ) -> Misread:
-        row, half = self._names[expected][0], len(expected) // 2
+    def _misread(self, position: int, expected: Content, found: Content, owner: "_Owner") -> Misread:
+        half = len(expected) // 2
         if found in self._names:
-            held, other_layer = self._names[found]
-            return Misread(position, _kind(row, held, layer == other_layer, live), held)
+            held, layer = self._names[found]
+            return Misread(position, owner.wrong(position, held, layer), held)
         if found[half:] == expected[half:]:
-            return Misread(position, Wrong.KEYS, row)
+            return Misread(position, Wrong.KEYS, owner.rows[position])
         if found[:half] == expected[:half]:
-            return Misread(position, Wrong.VALUES, row)
+            return Misread(position, Wrong.VALUES, owner.rows[position])
         return Misread(position, Wrong.LOST)
 
 
-def _kind(expected: Row, found: Row, same_layer: bool, live: Iterable[int]) -> Wrong:
-    """What is wrong with a whole row that belongs elsewhere."""
-    if not same_layer:
-        return Wrong.LAYER
-    if found.sequence != expected.sequence:
-        return Wrong.OTHER if found.sequence in live else Wrong.STALE
-    return Wrong.STALE if found.position == expected.position else Wrong.MOVED
+@dataclass(frozen=True)
+class _Owner:
+    """A sequence in one layer: its rows, those of all other live ones, and the numbers of these."""
+
+    layer: int
+    rows: tuple[Row, ...]
+    of_others: frozenset[Row]
+    others: frozenset[int]
+
+    def wrong(self, position: int, held: Row, layer: int) -> Wrong:
+        """What is wrong with a whole row that doesn't belong at this position."""
+        if layer != self.layer:
+            return Wrong.LAYER
+        if held in self.rows:
+            return Wrong.MOVED
+        expected = self.rows[position]
+        earlier = (held.sequence, held.position) == (expected.sequence, expected.position)
+        foreign = held.sequence in self.others and not earlier
+        return Wrong.OTHER if held in self.of_others or foreign else Wrong.STALE
 
 
 def _read(store: ShadowedStore, shadow: Shadow, layer: int) -> list[Content]:

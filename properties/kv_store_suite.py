@@ -1,13 +1,13 @@
 """The suite for KV stores: generated traces, and the replay of one saved trace."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from tokenlaw.properties.exploration import explore
-from tokenlaw.properties.frames import with_frames
+from tokenlaw.properties.frames import filmed, with_frames
 from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.kv_store_frames import film
 from tokenlaw.properties.kv_store_payload import dtype_of
@@ -66,16 +66,7 @@ class KVStoreSuite:
             progress=progress,
             before_run=announce,
         )
-
-        def filmed(row: Evidence) -> Evidence:
-            if row.counterexample is None:
-                return row
-            trace = trace_of(row.counterexample, KV_STORE)
-            announce(trace)
-            _, frames = film(factory, trace, capabilities, row.check.id)
-            return replace(row, frames=frames)
-
-        return [filmed(row) for row in found]
+        return filmed(found, KV_STORE, lambda trace, check: film(factory, trace, capabilities, check)[1])
 
     def replay(
         self,

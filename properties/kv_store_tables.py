@@ -25,8 +25,8 @@ class Tables:
     def of(self, store: ShadowedStore) -> dict[int, list[int]]:
         """The table of each live sequence, by its number."""
         self.shown = callable(getattr(store.implementation, "block_table", None))
-        tables = {one.number: self._shown(store, one) if self.shown else self._own(store, one)
-                  for one in store.live}
+        table = self._shown if self.shown else self._own
+        tables = {one.number: table(store, one) for one in store.live}
         self._live = [block for table in tables.values() for block in table]
         return tables
 
@@ -38,7 +38,7 @@ class Tables:
         """What a group is called; nothing if the block is one."""
         if self.shown:
             return ""
-        sequence, group = next(place for place, number in self._groups.items() if number == block)
+        sequence, group = list(self._groups)[block]
         return f"seq {sequence}: {group * size} to {group * size + size - 1}"
 
     def _shown(self, store: ShadowedStore, shadow: Shadow) -> list[int]:

@@ -156,8 +156,8 @@ class KVStore(Protocol):
 
     Attribute ``scores_in_input_dtype`` of a store with ``attend``: as for `PagedAttention`.
 
-    Method ``block_table(sequence, layer) -> [block]`` is for pictures alone, nothing is judged by it: physical
-    block ids in logical order. Without it traces are drawn with what each sequence reads back.
+    Method ``block_table(sequence, layer) -> [block]``, physical block ids in logical order, is for pictures
+    alone: nothing is judged by it. Without it traces are drawn with what each sequence reads back.
     """
 
     def allocate(self) -> Handle:

@@ -33,6 +33,7 @@ class Wrong(StrEnum):
     VALUES = "its own keys, other values"
     LOST = "numbers of no row"
     MISSING = "nothing"
+    BEYOND = "on beyond its end"
 
 
 class Misread(msgspec.Struct, frozen=True):

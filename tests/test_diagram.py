@@ -9,20 +9,31 @@ import msgspec
 import pytest
 
 from support.broken_managers import NoCopyOnWrite
+from support.list_store import ListStore
 from support.pages import TORN, torn_frames
 from tokenlaw import diagram, diagram_panel
 from tokenlaw.cli import main
 from tokenlaw.diagram import FORMS, Picture, rendered, taken
 from tokenlaw.diagram_shapes import COPIED, DARK, LIGHT, WRONG, Arrow, Box, Label, colour_of
 from tokenlaw.diagram_sheet import ACCEPTANCE, EXACT
+from tokenlaw.diagram_words import ROWS
+from tokenlaw.impl.faults import STORE_FAULTS
 from tokenlaw.impl.paged import PagedBlockManager
+from tokenlaw.impl.paged.store import PagedKVStore
 from tokenlaw.properties.block_manager_suite import BlockManagerSuite
+from tokenlaw.properties.kv_store_suite import KVStoreSuite
 from tokenlaw.properties.trace import New, Trace, save
 from tokenlaw.report import Report, Target
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig, Implementation
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "shared_prefix.json"
 LUMINANCE = (0.2126, 0.7152, 0.0722)
+STORED = Trace((New((0, 0, 0)), New((0,))), CacheConfig(4, 2, num_layers=1), KV_STORE)
+TARGETS: dict[str, dict[str, Any]] = {
+    "reference": {BLOCK_MANAGER: PagedBlockManager, KV_STORE: PagedKVStore},
+    "torn": {BLOCK_MANAGER: NoCopyOnWrite},
+    "by-position": {KV_STORE: STORE_FAULTS["keyed_by_position"].make},
+}
 PATTERN = "min(1, p(x) / q(x))"
 
 
@@ -31,10 +42,9 @@ def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """No child process: they take seconds, and other tests are about them."""
 
     def replay(data: dict[str, Any], target: str, **_: object) -> Report:
-        name, make = ("torn", NoCopyOnWrite) if target == "torn" else ("reference", PagedBlockManager)
-        tried = Implementation(name, "0.1.0", {BLOCK_MANAGER: make})
-        rows = tuple(BlockManagerSuite().replay(tried, data))
-        return Report(Target(name, "0.1.0"), rows, "dev", 0, {}, "")
+        tried = Implementation(target, "0.1.0", TARGETS[target])
+        suite = KVStoreSuite() if data.get("contract") == KV_STORE else BlockManagerSuite()
+        return Report(Target(target, "0.1.0"), tuple(suite.replay(tried, data)), "dev", 0, {}, "")
 
     monkeypatch.setattr(diagram, "replay", replay)
 
@@ -91,7 +101,7 @@ def test_one_panel_has_arrows_from_tables_to_blocks(picture: Picture) -> None:
 def test_what_reads_back_wrong_is_marked_beside_its_colour() -> None:
     shapes = diagram_panel.draw_panel(torn_frames()[-1], 4).shapes
     marked = [shape for shape in shapes if isinstance(shape, Box) and shape.edge == WRONG]
-    assert len(marked) == 2  # the slot, and the token that should be there
+    assert len(marked) == 3  # the slot, the token that should be there, the sequence
     wrong = [shape.text for shape in shapes if isinstance(shape, Label) and shape.colour == WRONG]
     assert any(text.startswith("kv/content: expected token 5") for text in wrong)
     bold = [shape.text for shape in shapes if isinstance(shape, Label) and shape.bold]
@@ -152,6 +162,54 @@ def test_another_target_draws_what_it_does(tmp_path: Path, capsys: pytest.Captur
     assert "copied" not in told
 
 
+def test_a_store_s_slots_say_which_row_is_wrong_and_why(tmp_path: Path) -> None:
+    """Block size 2: sequence 1 has block 2, and is written to block 0, where sequence 0 reads it."""
+    save(STORED, tmp_path / "store.json")
+    told = rendered(taken(tmp_path / "store.json", "by-position"), ".txt").decode()
+    _, first, second, *legend = re.split(r"\n\n", told)
+    assert "seq 0  [0:0 0:1][0:2]  in blocks 0 1\n" in first
+    assert re.search(r"block 0 +0:0\* +0:1\* +held by 0", first)
+    assert "refuted here" not in first
+    assert second.startswith(
+        "2. new sequence 1: token 0\n  \u2717 refuted here: store/bystanders\n\u2717 seq 0"
+    )
+    assert re.search(r"block 0 +1:0!other +0:1 +held by 0", second)
+    assert (
+        "seq 0, position 0: reads another sequence's row, 1:0 of operation 2; not 0:0 of operation 1"
+        in second
+    )
+    assert ROWS in legend
+    right = rendered(taken(tmp_path / "store.json"), ".txt").decode()
+    assert "!" not in right.partition("* written")[0]
+
+
+def test_the_picture_of_a_store_says_the_same(tmp_path: Path) -> None:
+    save(STORED, tmp_path / "store.json")
+    picture = taken(tmp_path / "store.json", "by-position", step=2)
+    root = ElementTree.fromstring(rendered(picture, ".svg"))
+    words = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert words.count("other") == 1
+    assert words[words.index("other") - 1] == "1:0"  # the slot; the sequence shows what it should read
+    assert "0:0" in words
+    assert "\u2717 refuted here: store/bystanders" in words
+    assert "block 0" in words
+
+
+def test_a_store_without_tables_has_no_blocks_to_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TARGETS, "lists", {KV_STORE: ListStore})
+    save(STORED, tmp_path / "store.json")
+    picture = taken(tmp_path / "store.json", "lists")
+    told = rendered(picture, ".txt").decode()
+    assert "seq 1: 0 to 1" in told
+    assert "block 0" not in told
+    svg = rendered(picture, ".svg").decode()
+    assert "no block table is shown" in svg
+    assert ">reads<" in svg
+    assert ">block 0<" not in svg
+
+
 def test_png(picture: Picture) -> None:
     pytest.importorskip("matplotlib", reason="needs matplotlib (pip install tokenlaw[plots])")
     content = rendered(Picture(picture.frames[2:3], "$x_1$", ()), ".png")
@@ -180,10 +238,30 @@ def test_bad_use(options: list[str], told: str, capsys: pytest.CaptureFixture[st
     assert told in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"schema": "tokenlaw.trace/1", "contract": "kv-store", "oper', "damaged, not JSON"),
+        ('{"schema": "tokenlaw.trace/1", "contract": ["kv-store"]}', "only traces of a block-manager or a"),
+    ],
+)
+def test_a_damaged_file_is_one_line(
+    content: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "damaged.json").write_text(content)
+    assert main(["diagram", str(tmp_path / "damaged.json"), "-o", str(tmp_path / "a.svg")]) == 3
+    printed = capsys.readouterr()
+    assert told in printed.err
+    assert (printed.err + printed.out).count("\n") == 1
+    assert not (tmp_path / "a.svg").exists()
+
+
 def test_what_has_no_blocks_to_draw(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save(Trace((New((1,)),), contract=KV_STORE), tmp_path / "store.json")
-    assert main(["diagram", str(tmp_path / "store.json")]) == 3
-    assert "only traces of a block-manager are drawn; this is one of a kv-store" in capsys.readouterr().err
+    session = tmp_path / "session.json"
+    session.write_text('{"schema": "tokenlaw.session/1", "contract": "decoder\\u001b[1m"}')
+    assert main(["diagram", str(session)]) == 3
+    told = "only traces of a block-manager or a kv-store are drawn; this is one of a decoder\\x1b[1m"
+    assert told in capsys.readouterr().err
     save(Trace((New((1,)),), CacheConfig(num_blocks=50_000)), tmp_path / "large.json")
     assert main(["diagram", str(tmp_path / "large.json")]) == 3
     assert "can't be drawn: it has too many operations, or blocks" in capsys.readouterr().err

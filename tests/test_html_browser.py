@@ -8,7 +8,15 @@ from typing import Any
 
 import pytest
 
-from support.pages import evidence, holding_law, hostile_report, refuted_law, refuted_trace, report_of
+from support.pages import (
+    evidence,
+    holding_law,
+    hostile_report,
+    refuted_law,
+    refuted_store,
+    refuted_trace,
+    report_of,
+)
 from tokenlaw.html_report import to_html
 from tokenlaw.report import Report
 from tokenlaw.spec.verdicts import Verdict
@@ -31,7 +39,7 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
-RUN = report_of(refuted_trace(), refuted_law(), holding_law())
+RUN = report_of(refuted_trace(), refuted_store(), refuted_law(), holding_law())
 
 
 class Opened:

@@ -18,11 +18,13 @@ from support.pages import (
     hostile_report,
     page_of,
     refuted_law,
+    refuted_store,
     refuted_trace,
     report_of,
 )
 from tokenlaw.cli import main
 from tokenlaw.controls import Control, Kind
+from tokenlaw.diagram_words import ROWS
 from tokenlaw.errors import BadUse
 from tokenlaw.html_data import ShownLaw, stored
 from tokenlaw.html_laws import figure
@@ -99,6 +101,17 @@ def test_a_refuted_trace_is_drawn_step_by_step() -> None:
     assert len(drawn) == len(TORN.operations)
     assert "4. append to sequence 0: token 6" in parsed.words()
     assert "kv/content: expected" in parsed.words()
+
+
+def test_a_refuted_trace_of_a_store_is_drawn_with_its_rows() -> None:
+    words = Page(page_of(refuted_store())).words()
+    assert "2. new sequence 1: token 0 \u2717 refuted here: store/bystanders" in words
+    assert (
+        "seq 0, position 0: reads another sequence's row, 1:0 of operation 2; not 0:0 of operation 1" in words
+    )
+    assert "1:0 other" in words
+    assert ROWS in words
+    assert ROWS not in Page(page_of(refuted_trace())).words()
 
 
 def test_the_counterexample_and_its_command_are_on_the_page() -> None:
@@ -207,6 +220,21 @@ def test_a_frame_that_contradicts_itself_is_drawn_as_far_as_it_goes() -> None:
     data = report_of(row).to_data()
     data["checks"][0]["frames"] = frames
     assert b"seq -3" in to_html(data)
+
+
+def test_a_store_s_frame_that_contradicts_itself_is_drawn_as_far_as_it_goes() -> None:
+    row = refuted_store()
+    frames = [dict(frame) for frame in row.frames]
+    misread = [{"position": 10**9, "wrong": "nothing"}, {"position": -1, "wrong": "a stale row"}]
+    frames[0]["sequences"] = [{**frames[0]["sequences"][0], "misread": misread, "tokens": [], "table": [7]}]
+    frames[1]["blocks"] = []
+    data = report_of(row).to_data()
+    data["checks"][0]["frames"] = frames
+    words = Page(to_html(data).decode()).words()
+    assert "seq 0, position 1000000000: reads nothing" in words
+    data["checks"][0]["frames"][0]["sequences"][0]["misread"] = [{"position": 0, "wrong": "hardly"}]
+    with pytest.raises(BadUse, match="a damaged report"):
+        to_html(data)
 
 
 def test_controls_and_the_strongest_claim_are_told() -> None:

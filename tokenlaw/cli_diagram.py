@@ -10,11 +10,12 @@ import typer
 from tokenlaw.errors import BadUse
 from tokenlaw.options import Device
 
+_TRACE = "A trace of a block manager, or of a KV store."
 _OUTPUT = "Where the picture goes: a name that ends in .svg, .png or .txt. Without it, to the terminal."
 
 
 def diagram(
-    trace: Annotated[Path, typer.Argument(metavar="TRACE.json", help="A trace of a block manager.")],
+    trace: Annotated[Path, typer.Argument(metavar="TRACE.json", help=_TRACE)],
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help=_OUTPUT)] = None,
     step: Annotated[int | None, typer.Option(help="Only the state after this operation.", min=1)] = None,
     target: Annotated[str, typer.Option(help="What runs the trace.")] = "reference",

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from tokenlaw.counterexamples import load
-from tokenlaw.diagram_sheet import caption_of, draw_sheet
+from tokenlaw.diagram_sheet import caption_of, draw_sheet, notes
 from tokenlaw.diagram_svg import to_svg
 from tokenlaw.errors import BadUse
 from tokenlaw.report import Report
@@ -19,6 +19,9 @@ from tokenlaw.spec.frames import Frame
 from tokenlaw.spec.suites import DEFAULTS, Settings
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.text import one_line
+
+DRAWN = ("block-manager", "kv-store")
+"""Contracts whose traces are drawn."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Picture:
 def taken(
     trace: Path, target: str = "reference", step: int | None = None, settings: Settings = DEFAULTS
 ) -> Picture:
-    """Run a trace of a block manager on a target, in a child process, and look after each operation.
+    """Run a trace of a block manager or a KV store, in a child process, and look after each operation.
 
     Raises
     ------
@@ -42,8 +45,9 @@ def taken(
     """
     data = load(trace)
     contract = data.get("contract", "block-manager")
-    if not str(data.get("schema")).startswith("tokenlaw.trace/") or contract != "block-manager":
-        raise BadUse(f"{trace}: only traces of a block-manager are drawn; this is one of a {contract}")
+    if not str(data.get("schema")).startswith("tokenlaw.trace/") or contract not in DRAWN:
+        told = one_line(str(contract))
+        raise BadUse(f"{trace}: only traces of a {' or a '.join(DRAWN)} are drawn; this is one of a {told}")
     report = replay(data, target, source=str(trace), settings=settings)
     found = next((row.frames for row in report.evidence if row.frames), None)
     if found is None:
@@ -106,5 +110,5 @@ def show_on_terminal(picture: Picture) -> None:
         for line in lines(frame, number):
             pieces: list[Any] = [(text, style) for text, style in line]
             console.print(Text.assemble(*pieces))
-    for text in (LEGEND, *picture.caption):
+    for text in (LEGEND, *notes(picture.frames, picture.caption)):
         console.print(Text(f"\n{text}", style="dim"))

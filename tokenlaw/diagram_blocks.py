@@ -17,6 +17,7 @@ from tokenlaw.diagram_shapes import (
     Shape,
     colour_of,
 )
+from tokenlaw.diagram_words import block_name, size_of, word, wrong_slots
 from tokenlaw.spec.frames import BlockState, Frame, SlotState
 
 SLOT, IN_A_ROW, EDGE = 27.0, 4, 8.0
@@ -43,30 +44,21 @@ def state(block: BlockState) -> str:
     return CACHED if block.cached else FREE
 
 
-def wrong_slots(frame: Frame) -> set[tuple[int | None, int]]:
-    """Block and offset of what some sequence should read back otherwise."""
-    size = frame.block_size
-    return {
-        (sequence.table[position // size], position % size)
-        for sequence in frame.sequences
-        for position in sequence.wrong
-        if 0 <= position // size < len(sequence.table)
-    }
-
-
 def draw_block(block: BlockState, frame: Frame, x: float, y: float) -> Iterator[Shape]:
     """A block with its slots, its reference count and its holders."""
     what = state(block)
     accused = any(one.block == block.block for one in frame.broken)
-    edge, line = (WRONG, 3.0) if accused else (INK, 2.0) if what == SHARED else ("edge", 1.2)
+    bold = what == SHARED or (what == FREE and block.released)
+    edge, line = (WRONG, 3.0) if accused else (INK, 2.0) if bold else ("edge", 1.2)
     yield Box(x, y, WIDTH, height(frame.block_size), what, edge, line, dashed=what == FREE, round=6)
-    yield Label(x + EDGE, y + 16, f"block {block.block}", size=12, bold=True)
-    yield _counted(block, x + WIDTH - EDGE, y + 16)
+    yield Label(x + EDGE, y + 16, block_name(block), size=12, bold=True)
+    if not block.name:
+        yield _counted(block, x + WIDTH - EDGE, y + 16)
     wrong = wrong_slots(frame)
     for offset, slot in enumerate(block.slots[:MOST_SLOTS]):
         left = x + EDGE + SLOT * (offset % IN_A_ROW)
         top = y + HEAD + SLOT * (offset // IN_A_ROW)
-        yield from _slot(slot, left, top, bool(block.holders), (block.block, offset) in wrong)
+        yield from _slot(slot, left, top, bool(block.holders), wrong.get((block.block, offset)))
     yield from _foot(block, x + EDGE, y + height(frame.block_size) - 8)
 
 
@@ -80,31 +72,25 @@ def _counted(block: BlockState, x: float, y: float) -> Label:
     return Label(x, y, f"refs {block.references}", INK if holders else FAINT, 12, "end")
 
 
-def _slot(slot: SlotState, x: float, y: float, held: bool, wrong: bool) -> Iterator[Shape]:
+def _slot(slot: SlotState, x: float, y: float, held: bool, short: str | None) -> Iterator[Shape]:
+    """A slot; ``short`` says what is wrong with it, and is None if nothing is."""
+    wrong = short is not None
     fill = "wrong-fill" if wrong else WRITTEN if slot.written else PAPER
     edge, line = (WRONG, 2.5) if wrong else (INK, 1.6) if slot.written else ("edge", 0.8)
     yield Box(x + 1.5, y + 1.5, SLOT - 3, SLOT - 3, fill, edge, line, round=3)
     colour = INK if held and slot.final else FAINT
     bold = wrong or slot.written
-    yield Label(x + SLOT / 2, y + SLOT / 2 + 4.5, word(slot.token), colour, 12, "middle", bold=bold)
-
-
-def word(token: int | None) -> str:
-    """A token in a slot, shortened to what fits; a dot if there is none.
-
-    >>> word(7), word(None), word(123456)
-    ('7', '·', '12…')
-    """
-    if token is None:
-        return "\u00b7"
-    text = str(token)
-    return text if len(text) <= 3 else f"{text[:2]}\u2026"
+    text = word(slot.token)
+    low = y + SLOT / 2 + (0.5 if short else 4.5)
+    yield Label(x + SLOT / 2, low, text, colour, size_of(text, 12), "middle", bold=bold)
+    if short:
+        yield Label(x + SLOT / 2, y + SLOT - 4.5, short, INK, 8, "middle")
 
 
 def _foot(block: BlockState, x: float, y: float) -> Iterator[Shape]:
     """Who holds the block, in their colours and by their numbers; else what became of it."""
     if not block.holders:
-        told = "cached, not held" if block.cached else "free"
+        told = "cached, not held" if block.cached else "free: released now" if block.released else "free"
         yield Label(x, y, told, FAINT, 11)
         return
     holders = list(dict.fromkeys(block.holders))

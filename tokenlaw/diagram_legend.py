@@ -1,25 +1,31 @@
 """What the colours and lines of a diagram mean, in words."""
 
 from tokenlaw.diagram_shapes import CACHED, COPIED, FREE, HELD, SHARED, WRITTEN, Box
+from tokenlaw.diagram_words import ROWS
 
 EXPLAINED: tuple[tuple[Box, str], ...] = (
     (Box(0, 0, 16, 16, SHARED, "ink", 2.0), "held by several tables"),
     (Box(0, 0, 16, 16, HELD), "held by one"),
     (Box(0, 0, 16, 16, CACHED), "cached, held by none"),
     (Box(0, 0, 16, 16, FREE, dashed=True), "free"),
+    (Box(0, 0, 16, 16, FREE, "ink", 2.0, dashed=True), "bold: released by this operation"),
     (Box(0, 0, 16, 16, WRITTEN, "ink", 1.6), "bold: written by this operation"),
     (Box(0, 0, 16, 16, "", COPIED, 2.5, dashed=True), "the copy of a divergence"),
     (Box(0, 0, 16, 16, "wrong-fill", "wrong", 2.5), "bold: reads back wrong"),
 )
 """A sample of each, and what it means."""
 
-FAINT_TOKENS = "faint tokens: drafts that weren't kept, or left behind by an earlier holder"
+FAINT_TOKENS = "faint: drafts that weren't kept, or left behind by an earlier holder"
 
 
-def legend() -> str:
-    """The legend as an HTML list; colours are those of `tokenlaw.diagram_svg.STYLE`."""
+def legend(*, rows: bool = False) -> str:
+    """The legend as an HTML list, with what stands in pictures of stores if there are ``rows``.
+
+    Colours are those of `tokenlaw.diagram_svg.STYLE`.
+    """
     items = [f"<li><span style='{_style(box)}'></span>{told}</li>" for box, told in EXPLAINED]
-    return f"<ul class='legend'>{''.join(items)}<li>{FAINT_TOKENS}</li></ul>"
+    items += [f"<li>{told}</li>" for told in (FAINT_TOKENS, ROWS)[: 2 if rows else 1]]
+    return f"<ul class='legend'>{''.join(items)}</ul>"
 
 
 def _style(box: Box) -> str:

@@ -19,6 +19,7 @@ from tokenlaw.diagram_shapes import (
     Shape,
     colour_of,
 )
+from tokenlaw.diagram_words import erased, headline, misreadings, shows_blocks
 from tokenlaw.spec.frames import BlockState, Frame, SequenceState
 from tokenlaw.text import one_line, without_middle
 
@@ -40,7 +41,7 @@ Place = tuple[float, float]
 def draw_panel(frame: Frame, number: int, *, columns: int = 6) -> Drawing:
     """The state after operation ``number``, with so many blocks side by side at most."""
     shown = _shown(frame)
-    columns = min(columns, len(shown))
+    columns = max(1, min(columns, len(shown)))
     above, below = _sides(frame)
     inner = max(
         LEAST_WIDTH - 2 * MARGIN,
@@ -49,16 +50,18 @@ def draw_panel(frame: Frame, number: int, *, columns: int = 6) -> Drawing:
     )
     drawing = Drawing(inner + 2 * MARGIN, 0, f"After operation {number}: {frame.told}")
     y = _write(drawing, f"{number}. {frame.told}", 24, size=14, bold=True)
+    if headline(frame):
+        y = _write(drawing, headline(frame), y, size=13, colour=WRONG, bold=True) + 4
     above_at = {one.number: y + place * sequences.HEIGHT for place, one in enumerate(above)}
     y += len(above) * sequences.HEIGHT + (ROOM - 12 if above else 0)
     places = _grid(shown, columns, y, blocks.height(frame.block_size))
-    y = max(top for _, top in places.values()) + blocks.height(frame.block_size)
+    y = max((top + blocks.height(frame.block_size) for _, top in places.values()), default=y)
     y += ROOM if below or frame.copies else 16
     below_at = {one.number: y + place * sequences.HEIGHT for place, one in enumerate(below)}
     drawing.shapes += _arrows(frame, places, above_at, below_at)
     for one in frame.sequences:
         top = above_at.get(one.number, below_at.get(one.number, 0.0))
-        drawing.shapes += sequences.draw_sequence(one, frame.block_size, MARGIN, top)
+        drawing.shapes += sequences.draw_sequence(one, frame, MARGIN, top)
     for block in shown:
         drawing.shapes += blocks.draw_block(block, frame, *places[block.block])
     drawing.shapes += _copies(frame, places)
@@ -132,20 +135,34 @@ def _copies(frame: Frame, places: Mapping[int, Place]) -> Iterator[Shape]:
 
 def said(frame: Frame, hidden: int = 0) -> Iterator[tuple[str, str]]:
     """What stands below a picture, with its colours."""
-    pool = f"{frame.free} of {len(frame.blocks)} blocks can be taken"
+    pool = _pool(frame)
     yield (f"{pool}; {hidden} more blocks aren't drawn" if hidden else pool), FAINT
     for copy in frame.copies:
         source = f"block {copy.source}" + (" of the host" if copy.from_host else "")
         destination = f"block {copy.destination}" + (" of the host" if copy.to_host else "")
         yield f"copied: {source} \u2192 {destination}", COPIED
+    if erased(frame):
+        yield f"erased: {', '.join(erased(frame))}", WRONG
     if frame.refused:
         yield "refused: out of blocks", INK
+    for told in misreadings(frame):
+        yield told, WRONG
     for one in frame.broken:
         yield f"{one.check}: expected {one.expected}", WRONG
         yield f"found {one.found}", WRONG
     if frame.crash:
         lines = frame.crash.strip().splitlines()
         yield f"crashed (the picture is that before): {lines[-1] if lines else ''}", WRONG
+
+
+def _pool(frame: Frame) -> str:
+    """What is to say about all blocks together."""
+    if frame.free is not None:
+        return f"{frame.free} of {len(frame.blocks)} blocks can be taken"
+    if not shows_blocks(frame):
+        return f"layer {frame.layer}; no block table is shown: boxes are what the sequences read back"
+    free = sum(not block.holders for block in frame.blocks)
+    return f"layer {frame.layer}; {free} of {len(frame.blocks)} blocks are in no table"
 
 
 def _write(

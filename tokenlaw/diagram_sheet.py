@@ -8,6 +8,7 @@ from typing import Any
 from tokenlaw.diagram_legend import EXPLAINED, FAINT_TOKENS
 from tokenlaw.diagram_panel import MARGIN, draw_panel
 from tokenlaw.diagram_shapes import FAINT, Arrow, Box, Drawing, Label, Shape
+from tokenlaw.diagram_words import ROWS, has_rows
 from tokenlaw.spec.frames import Frame
 
 EXACT = (
@@ -32,6 +33,11 @@ def caption_of(trace: Mapping[str, Any]) -> list[str]:
     return [EXACT, ACCEPTANCE] if speculates else [EXACT]
 
 
+def notes(frames: Sequence[tuple[int, Frame]], caption: Iterable[str]) -> list[str]:
+    """The caption, below what the pictures of a store need."""
+    return [*([ROWS] if any(has_rows(frame) for _, frame in frames) else []), *caption]
+
+
 def draw_sheet(frames: Sequence[tuple[int, Frame]], title: str, caption: Iterable[str]) -> Drawing:
     """All panels on one sheet; each frame comes with the number of its step."""
     panels = [draw_panel(frame, number) for number, frame in frames]
@@ -45,7 +51,7 @@ def draw_sheet(frames: Sequence[tuple[int, Frame]], title: str, caption: Iterabl
             sheet.shapes += [_moved(shape, place * widest, y) for shape in panel.shapes]
         y += max(panel.height for panel in row) + 10
     y = _legend(sheet, y + 8) + 14
-    for text in caption:
+    for text in notes(frames, caption):
         y = _paragraph(sheet, text, y) + 4
     sheet.height = y
     return sheet

@@ -13,7 +13,6 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from tokenlaw.diagram_legend import legend
 from tokenlaw.diagram_svg import STYLE
 from tokenlaw.html_data import stored
 from tokenlaw.html_faults import faults_page, is_matrix, matrix
@@ -49,7 +48,6 @@ def _rendered(template: str, **values: Any) -> bytes:
     page = environment.get_template(template).render(
         **values,
         marks=MARKS,
-        legend=Markup(legend()),
         style=Markup(STYLE + _part("report.css")),
         script=Markup(script),
         script_hash=_hash(script),

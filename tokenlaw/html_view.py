@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from markupsafe import Markup
+
 from tokenlaw.counterexamples import file_name
+from tokenlaw.diagram_legend import legend
 from tokenlaw.diagram_panel import draw_panel
 from tokenlaw.diagram_svg import to_svg
+from tokenlaw.diagram_words import has_rows
 from tokenlaw.html_data import KNOWN, Row, Stored
 from tokenlaw.html_laws import LawFigure, figure
 from tokenlaw.html_ledger import LedgerView, entry_of, number
@@ -60,6 +64,7 @@ class CheckView:
     message: str
     laws: tuple[LawFigure, ...] = ()
     panels: tuple[Panel, ...] = ()
+    legend: str = ""
     download: str = ""
     file: str = ""
     replay: str = ""
@@ -163,6 +168,7 @@ def _check(row: Row, report: Stored) -> CheckView:
         printable(row.message).rstrip(),
         laws,
         panels,
+        Markup(legend(rows=any(map(has_rows, row.frames)))),
         _download(row.counterexample) if file else "",
         file,
         _replay(file, report),

@@ -1,17 +1,23 @@
 """Reports that are made for tests of the HTML page, with texts that try to break out of it."""
 
+from dataclasses import replace
+from typing import Any
+
 import msgspec
 
 from support.broken_managers import NoCopyOnWrite
+from support.list_store import CONFIG
 from tokenlaw.comparing import Comparison, compare
 from tokenlaw.comparing_reports import side_of_report
 from tokenlaw.html_report import to_html
+from tokenlaw.impl.faults import STORE_FAULTS
 from tokenlaw.impl.reference import REFERENCE
 from tokenlaw.properties.frames import film
-from tokenlaw.properties.trace import Append, Fork, New, Trace, to_data
+from tokenlaw.properties.kv_store_frames import film as film_store
+from tokenlaw.properties.trace import Append, Fork, New, Operation, Trace, to_data
 from tokenlaw.report import Report, Target
-from tokenlaw.spec.capabilities import effective_capabilities
-from tokenlaw.spec.contracts import BLOCK_MANAGER, VERIFIER, CacheConfig
+from tokenlaw.spec.capabilities import effective_capabilities, probe_capabilities
+from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, VERIFIER, CacheConfig
 from tokenlaw.spec.frames import Frame
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 
@@ -47,6 +53,13 @@ def torn_frames() -> list[Frame]:
     return msgspec.convert(film(NoCopyOnWrite, TORN, CAPABILITIES, "kv/content")[1], list[Frame])
 
 
+def store_frames(make: Any, *operations: Operation, check: str | None = None) -> list[Frame]:
+    """What a KV store shows, with blocks of two."""
+    trace = Trace(operations, CONFIG, KV_STORE)
+    capabilities = probe_capabilities(KV_STORE, make(CONFIG)) | {"any-batch"}
+    return msgspec.convert(film_store(make, trace, capabilities, check)[1], list[Frame])
+
+
 def evidence(
     name: str, verdict: Verdict, message: str = "", contract: str = BLOCK_MANAGER, **options: object
 ) -> Evidence:
@@ -59,6 +72,17 @@ def refuted_trace(message: str = "expected 8, found 9") -> Evidence:
     """A refuted trace with its frames."""
     frames = msgspec.to_builtins(torn_frames())
     return evidence("kv/content", Verdict.REFUTED, message, counterexample=to_data(TORN), frames=frames)
+
+
+STORED = (New((0,)), New((0,)))
+"""Two sequences of one position, which the store of the next function puts into one slot."""
+
+
+def refuted_store() -> Evidence:
+    """A refuted trace of a KV store with its frames."""
+    frames = msgspec.to_builtins(store_frames(STORE_FAULTS["keyed_by_position"].make, *STORED))
+    trace = to_data(Trace(STORED, CONFIG, KV_STORE))
+    return evidence("store/bystanders", Verdict.REFUTED, "", KV_STORE, counterexample=trace, frames=frames)
 
 
 def refuted_law(message: str = "log10 e = 12") -> Evidence:
@@ -91,7 +115,9 @@ def hostile_report() -> Report:
     target = Target(HOSTILE, HOSTILE, (HOSTILE,), {HOSTILE: (HOSTILE,)}, typed=HOSTILE)
     frames = [{**frame, "told": HOSTILE, "crash": HOSTILE} for frame in msgspec.to_builtins(torn_frames())]
     trace = evidence("kv/content", Verdict.REFUTED, HOSTILE, counterexample={"a": HOSTILE}, frames=frames)
-    rows = (trace, refuted_law(HOSTILE), crash, known)
+    named = [{**block, "name": HOSTILE} for block in refuted_store().frames[-1]["blocks"]]
+    store = replace(refuted_store(), frames=[{**refuted_store().frames[-1], "blocks": named}])
+    rows = (trace, refuted_law(HOSTILE), crash, known, store)
     return Report(target, rows, HOSTILE, 5, {HOSTILE: HOSTILE}, HOSTILE, 2.5)
 
 
