@@ -102,7 +102,8 @@ class _Layer:
         readings = [rows.reading(store, shadow, self._number) for shadow in store.live]
         tables = self._tables.of(store)
         seen = _seen(readings, tables, store.config.block_size)
-        copies = self._copies(seen, store.operation + 1)
+        foreign = _foreign(readings, tables, store.config.block_size)
+        copies = self._copies({place: row for place, row in seen.items() if place not in foreign}, store)
         blocks = self._blocks(seen, tables, copies, store)
         self._slots |= seen
         return Frame(
@@ -117,13 +118,13 @@ class _Layer:
             layer=self._number,
         )
 
-    def _copies(self, seen: dict[Place, Row | None], operation: int) -> tuple[Copy, ...]:
+    def _copies(self, seen: dict[Place, Row | None], store: ShadowedStore) -> tuple[Copy, ...]:
         """Blocks in which rows turn up that were written before, and lay in another block until now."""
         if not self._tables.shown:
             return ()
         found = {}
         for (block, offset), row in seen.items():
-            if row is None or row.operation == operation or self._slots.get((block, offset)) == row:
+            if row is None or row.operation == store.operation + 1 or self._slots.get((block, offset)) == row:
                 continue
             sources = [place[0] for place, held in self._slots.items() if held == row and place[1] == offset]
             if sources:
@@ -169,6 +170,17 @@ def _seen(readings: Sequence[Reading], tables: dict[int, list[int]], size: int) 
             if wrong.get(position) != Wrong.MISSING and (place not in seen or position in wrong):
                 seen[place] = row
     return seen
+
+
+def _foreign(readings: Sequence[Reading], tables: dict[int, list[int]], size: int) -> set[Place]:
+    """Slots in which some sequence finds a row that doesn't belong there."""
+    return {
+        (table[one.position // size], one.position % size)
+        for reading in readings
+        for table in (tables[reading.shadow.number],)
+        for one in reading.misread
+        if one.wrong not in (Wrong.KEYS, Wrong.VALUES) and one.position < len(table) * size
+    }
 
 
 def _sequence(reading: Reading, table: list[int]) -> SequenceState:

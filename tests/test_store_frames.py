@@ -221,3 +221,12 @@ def test_a_suite_gives_frames_to_what_it_refutes() -> None:
 def test_a_replay_that_holds_has_frames_once() -> None:
     rows_of_replay = KVStoreSuite().replay(REFERENCE, to_data(Trace(DIVERGENCE, CONFIG, KV_STORE)))
     assert sum(bool(row.frames) for row in rows_of_replay) == 1
+
+
+def test_a_row_that_is_in_the_wrong_place_is_no_copy() -> None:
+    """All sequences share their slots: what one writes turns up in the block of the other."""
+    *_, last = store_frames(
+        fault("keyed_by_position"), new(1), Fork(0), append(1), append(0), Fork(1), check="store/content"
+    )
+    assert [one.wrong for sequence in last.sequences for one in sequence.misread] == [Wrong.OTHER]
+    assert last.copies == ()

@@ -32,7 +32,7 @@ MOST_BLOCKS = 24
 """Blocks that are drawn; beyond that free ones are only counted."""
 
 MOST_ARROWS = 16
-_LETTER = 6.6
+_LETTER = 6.9
 _LONGEST = 600
 
 Place = tuple[float, float]
