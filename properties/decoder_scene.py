@@ -92,7 +92,7 @@ class Scene:
         return GREEDILY if "sampling" in self.can else SamplingParameters()
 
     def request(self, prompt: Tokens) -> DecodeRequest:
-        """A request with none, one or two features."""
+        """A request with none to three features."""
         plain = DecodeRequest(
             prompt,
             self.dice.choice(NUMBERS_OF_TOKENS),
@@ -100,10 +100,30 @@ class Scene:
             sampling=self._greedily(),
         )
         features = [feature for needs, feature in FEATURES if needs <= self.can]
-        for _ in range(self.any_of(0, 0, 1, 1, 1, 2)):
+        for _ in range(self.any_of(0, 0, 1, 1, 2, 2, 3)):
             plain = self.dice.choice(features)(self, plain)
         self.requests.append(plain)
         return plain
+
+    def plain_request(self, num_tokens: int, draft_length: int) -> DecodeRequest:
+        """A request of certain tokens for a prompt like the earlier ones, with nothing else."""
+        prompt, sampling = self.kindred_prompt(), self._greedily()
+        request = DecodeRequest(prompt, num_tokens, draft_length=draft_length, sampling=sampling)
+        self.requests.append(request)
+        return request
+
+    def diverging_request(self, samples: int = 1) -> DecodeRequest:
+        """A request of random tokens whose prompt ends inside of a block, for what shares the block."""
+        inside = 1 if self.block_size < 3 else self.dice.randrange(1, self.block_size - 1)
+        request = DecodeRequest(
+            self.tokens(self.any_of(0, 1) * self.block_size + inside),
+            self.any_of(5, 7),
+            draft_length=self.dice.choice(DRAFT_LENGTHS),
+            samples=samples,
+            sampling=SamplingParameters(temperature=self.any_of(1.0, 2.0)),
+        )
+        self.requests.append(request)
+        return request
 
 
 Feature = Callable[[Scene, DecodeRequest], DecodeRequest]

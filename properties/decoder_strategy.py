@@ -40,6 +40,12 @@ def _twins(scene: Scene) -> Sequence[SessionOperation]:
     return tuple(Submit(scene.request(prompt), scene.dice.randrange(_DICE)) for _ in range(2))
 
 
+def _long(scene: Scene) -> Sequence[SessionOperation]:
+    """A request of certain tokens with as many drafts as can be, of which any may be the rejected one."""
+    request = scene.plain_request(max(NUMBERS_OF_TOKENS), max(DRAFT_LENGTHS))
+    return (Submit(request, scene.dice.randrange(_DICE)),)
+
+
 def _steps(scene: Scene) -> Sequence[SessionOperation]:
     return (Step(),) * int(scene.any_of(1, 1, 2, 3))
 
@@ -67,6 +73,23 @@ def _fork_of_new(scene: Scene) -> Sequence[SessionOperation]:
     return (Submit(request, scene.dice.randrange(_DICE)), Step(), Fork(-1, scene.dice.randrange(_DICE)))
 
 
+def _random_samples(scene: Scene) -> Sequence[SessionOperation]:
+    """Samples that differ behind a prompt whose last block has room for some of their tokens."""
+    request = scene.diverging_request(samples=scene.any_of(2, 2, 3))
+    return (Submit(request, scene.dice.randrange(_DICE)), *_some_steps(scene))
+
+
+def _random_fork(scene: Scene) -> Sequence[SessionOperation]:
+    """The same by a fork."""
+    submitted = Submit(scene.diverging_request(), scene.dice.randrange(_DICE))
+    return (submitted, Step(), Fork(-1, scene.dice.randrange(_DICE)), *_some_steps(scene))
+
+
+def _some_steps(scene: Scene) -> Sequence[SessionOperation]:
+    """Enough to diverge, if steps can be asked for."""
+    return (Step(),) * 3 if "requests" in scene.can else ()
+
+
 def _abort(scene: Scene) -> Sequence[SessionOperation]:
     return (Abort(scene.dice.randrange(8)),)
 
@@ -76,10 +99,13 @@ MOVES: tuple[tuple[frozenset[str], Move, int], ...] = (
     (frozenset(), _new, 2),
     (frozenset(), _kindred, 5),
     (frozenset(), _twins, 2),
+    (frozenset(), _long, 3),
     (_SERVER, _steps, 5),
     (_SERVER, _many_steps, 1),
     (_SERVER | {"fork"}, _fork, 2),
     (_SERVER | {"fork"}, _fork_of_new, 1),
+    (frozenset({"sampling", "samples"}), _random_samples, 2),
+    (_SERVER | {"sampling", "fork"}, _random_fork, 2),
     (_SERVER | {"abort"}, _abort, 2),
 )
 """What a session is made of: the capabilities that a move takes, the move, and how often it comes."""
@@ -116,7 +142,7 @@ def _scene(dice: random.Random, capabilities: frozenset[str], vocabulary_size: i
     size = vocabulary_size or dice.choice((2, 3, 3, 3, 4, 5))
     certain = "sampling" not in capabilities and dice.random() < _CERTAIN
     target = Hashed(size, dice.randrange(_DICE), certain=certain) if vocabulary_size is None else None
-    return Scene(capabilities, size, dice.choice((1, 2, 2, 3, 4)), target, dice)
+    return Scene(capabilities, size, dice.choice((1, 2, 2, 3, 4, 4)), target, dice)
 
 
 def _draft(scene: Scene) -> Hashed | None:
@@ -129,7 +155,7 @@ def _draft(scene: Scene) -> Hashed | None:
         return None
     other = scene.dice.randrange(_DICE)
     seed, stray_seed = scene.any_of(
-        (scene.target.seed, None), (other, None), *((scene.target.seed, other),) * 4
+        (scene.target.seed, None), (other, None), *((scene.target.seed, other),) * 6
     )
     certain = "sampling" not in scene.can and scene.any_of(True, True, False)
     return Hashed(scene.vocabulary_size, seed, certain, stray_seed)

@@ -1,17 +1,21 @@
 """What refutes a law, in words: the scenario, the kind of row, and the cells that are farthest off."""
 
 import numpy as np
+from scipy import special
 
 from tokenlaw.spec.generation_contracts import TEXTBOOK
 from tokenlaw.stats.cells import worst_cells
 from tokenlaw.stats.distances import plug_in_tv, tv_bounds
 from tokenlaw.stats.e_values import log10_of
-from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED
+from tokenlaw.stats.measures import BONUS, COMPLETED, DRAFTS, JOINT, LENGTH, REJECTED, PoissonMeasure
 from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.trial import KindResult, Trial
 
 MOST_CELLS = 4
 """Cells that a finding shows."""
+
+BEYOND_ROUNDING = 1e-6
+"""Rounding doesn't explain outcomes in cells that are left out if so many are less probable than this."""
 
 
 def gate_finding(trial: Trial, check: str, needed: float, alpha: float | None = None) -> str:
@@ -34,13 +38,19 @@ def gate_finding(trial: Trial, check: str, needed: float, alpha: float | None = 
         f"  {outcome_words(check, list(cell))}: {int(counts[cell])} times, but it can't happen"
         for cell in measure.impossible(counts)[:MOST_CELLS]
     ]
-    observed, exact = _possible(counts, law)
+    left_out, mean = beyond_rounding(check, result)
+    if left_out:
+        told = (
+            f"  a draft rejected where p and q differ by rounding only: {left_out} times, expected {mean:.2g}"
+        )
+        lines = [told, *lines]
+    observed, exact = _possible(counts, law, left_out)
     if not observed.any():
         return "\n".join([f"{text}, none of them in a cell that the law allows.", *lines])
     tv = f"TV {plug_in_tv(observed, exact):.3g} from the exact law where that isn't zero"
     if alpha is not None:
         tv += _bounded(observed, exact, alpha / (trial.looks * (trial.looks + 1)))
-    return "\n".join([f"{text}, {tv}.", *lines, *_cells(check, counts, law)][: MOST_CELLS + 1])
+    return "\n".join([f"{text}, {tv}.", *lines, *_cells(check, counts, law, left_out)][: MOST_CELLS + 1])
 
 
 def worst_kind(trial: Trial, check: str) -> tuple[float, Kind, KindResult]:
@@ -68,21 +78,30 @@ def _named(kind: Kind) -> str:
     return f"of kind {kind.name!r}"
 
 
-def _possible(counts: np.ndarray, law: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts and law of the cells that the law allows, normalised."""
+def beyond_rounding(check: str, result: KindResult) -> tuple[int, float]:
+    """Outcomes in cells that only rounding can fill, if they are too many for it, and what it may explain."""
+    measure, (_, mean) = result.measures.measures[check], result.doubtful()
+    count = int(result.measures.counts(check, result.counted)[measure.left_out].sum())
+    asked = isinstance(measure, PoissonMeasure) and count > 0 and mean > 0
+    return (count if asked and special.pdtrc(count - 1, mean) < BEYOND_ROUNDING else 0), mean
+
+
+def _possible(counts: np.ndarray, law: np.ndarray, left_out: int) -> tuple[np.ndarray, np.ndarray]:
+    """Counts and law of the cells that the law allows, normalised; last, all that are left out."""
     flat, masses = counts.ravel(), law.ravel()
     used = masses > 0
-    return flat[used], masses[used] / masses.sum()
+    return np.append(flat[used], left_out), np.append(masses[used] / masses.sum(), 0.0)
 
 
-def _cells(check: str, counts: np.ndarray, law: np.ndarray) -> list[str]:
+def _cells(check: str, counts: np.ndarray, law: np.ndarray, left_out: int) -> list[str]:
     """The worst cells, each on a line of its own."""
-    observed, exact = _possible(counts, law)
+    observed, exact = _possible(counts, law, left_out)
     places = np.argwhere(law > 0)
     return [
         f"  {outcome_words(check, places[cell.cell].tolist())}: {cell.observed} times, "
         f"expected {cell.expected:.3g} (p = {cell.p_value:.1e})"
         for cell in worst_cells(observed, exact, most=MOST_CELLS)
+        if cell.cell < len(places)
     ]
 
 

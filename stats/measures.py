@@ -58,10 +58,11 @@ class Seen:
 
 
 class _Measure:
-    """A law: masses of cells, and ``mass``, the sum of those that count."""
+    """A law: masses of cells, ``mass``, the sum of those that count, and which cells are ``left_out``."""
 
     def __init__(self, law: Array, left_out: Cells | None, *, strict: bool) -> None:
         self.law = law if left_out is None else np.where(left_out, 0.0, law)
+        self.left_out = np.zeros(law.shape, dtype=bool) if left_out is None else left_out
         flat = self.law.ravel()
         self._used: Int64[np.ndarray, " used"] = np.flatnonzero(flat)
         self._masses = flat[self._used]

@@ -159,11 +159,14 @@ def _certificate(proved: Sequence[CaseProof], proofs: Sequence[CaseProof], left:
     )
 
 
+_INSTEAD = "an audit samples its laws instead"
+
+
 def _why_not(proofs: Sequence[CaseProof], cases: Sequence[Case], paths: int) -> str:
     """Why nothing is proved, in one sentence."""
     reasons = [one.reason for one in proofs if one.reason]
     if reasons:
-        return f"its random numbers can't be decided: {reasons[0]}; its laws are sampled instead"
+        return f"its random numbers can't be decided: {reasons[0].rstrip('.')}; {_INSTEAD}"
     if not paths:
         fewest = FEWEST_PATHS * ROWS_A_PATH
         return (
@@ -171,5 +174,5 @@ def _why_not(proofs: Sequence[CaseProof], cases: Sequence[Case], paths: int) -> 
             "(tokenlaw prove --max-paths); without one its laws are only sampled"
         )
     if not cases:
-        return "it refuses the rows of all small situations; its laws are sampled instead"
-    return "no small situation could be finished within the budget; its laws are sampled instead"
+        return f"it refuses the rows of all small situations; {_INSTEAD}"
+    return f"no small situation could be finished within the budget; {_INSTEAD}"

@@ -9,7 +9,7 @@ from tokenlaw.stats.binomial import upper_confidence
 from tokenlaw.stats.cells import binomial_deviance
 from tokenlaw.stats.chain_laws import completed
 from tokenlaw.stats.counts import Counts
-from tokenlaw.stats.findings import outcome_words, worst_kind
+from tokenlaw.stats.findings import beyond_rounding, outcome_words, worst_kind
 from tokenlaw.stats.measures import COMPLETED, JOINT
 from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.trial import KindResult, Trial
@@ -39,10 +39,13 @@ _WHAT = {
 def shown_gate(trial: Trial, check: str) -> ShownLaw:
     """The kind of rows that speaks most against the law of a check."""
     _, kind, result = worst_kind(trial, check)
-    counts, law = result.measures.counts(check, result.counted), result.measures.measures[check].law
+    measure, counts = result.measures.measures[check], result.measures.counts(check, result.counted)
+    law = measure.law
     asked = np.asarray(law > 0)  # other cells don't count, but those that can't happen
-    for cell in result.measures.measures[check].impossible(counts):
+    for cell in measure.impossible(counts):
         asked[cell] = True
+    if beyond_rounding(check, result)[0]:
+        asked |= measure.left_out
     return _shown(_WHAT[check], trial, kind, np.where(asked, counts, 0), law, _namer(check))
 
 

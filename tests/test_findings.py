@@ -2,13 +2,18 @@
 
 import math
 import re
+from typing import Any
 
 import pytest
+import torch
+from torch import Tensor
 
 from support.law_runs import FirstToken, small_scenario
+from tokenlaw.impl.speculative.chain import ChainVerifier
+from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.stats.findings import gate_finding
-from tokenlaw.stats.measures import COMPLETED
-from tokenlaw.stats.scenarios import plain
+from tokenlaw.stats.measures import COMPLETED, JOINT
+from tokenlaw.stats.scenarios import equal, plain
 from tokenlaw.stats.trial import Trial
 
 ALPHA = 1e-10
@@ -48,3 +53,29 @@ def test_looks_share_alpha_so_that_a_trial_may_stop_at_any() -> None:
     alphas = [bounds(told(0.5, looks))[3] for looks in (1, 2, 3)]
     assert alphas == pytest.approx([ALPHA / 2, ALPHA / 6, ALPHA / 12], rel=0.05)
     assert "at most" not in told(0.5, 1, None)
+
+
+class RejectsEqual(ChainVerifier):
+    """Where p and q are equal, half of the first drafts are rejected: exact, but not by the textbook."""
+
+    def verify(self, batch: VerifyBatch, *, seed: int, **numbers: Any) -> Tensor:
+        emitted = super().verify(batch, seed=seed, **numbers)
+        generator = torch.Generator().manual_seed(seed + 1)
+        hit = torch.rand(len(emitted), generator=generator) < 0.5
+        emitted[hit] = NO_TOKEN
+        emitted[hit, 0] = torch.multinomial(batch.target_probs[:, 0], 1, generator=generator)[hit, 0]
+        return emitted
+
+
+def test_rejections_that_rounding_may_bring_about_are_told_where_there_are_too_many() -> None:
+    """Of about 2,000 rows half are rejected, which rounding does once in millions."""
+    scenario = small_scenario((equal,), drafts=1, ragged=False)
+    trial = Trial(RejectsEqual(), scenario, claims="textbook", seed=0, device="cpu", tolerance=0.0)
+    trial.run_stage(2_000.0, 1_000, lambda: None)
+    text = gate_finding(trial, JOINT, 9 * math.log(10), ALPHA)
+    found = re.search(r"a draft rejected where p and q differ by rounding only: (\d+) times", text)
+    assert found is not None
+    assert 800 < int(found[1]) < 1_200
+    distance, least, most, _ = bounds(text.split("\n")[0])
+    assert distance == pytest.approx(0.5, abs=0.06)
+    assert least < 0.5 < most

@@ -190,4 +190,4 @@ def test_what_cant_be_decided_is_not_judged(name: str) -> None:
     assert row.verdict is Verdict.NOT_SUPPORTED
     assert row.message.startswith("its random numbers can't be decided: ")
     assert UNDECIDED[name] in row.message
-    assert row.message.endswith("; its laws are sampled instead")
+    assert row.message.endswith("; an audit samples its laws instead")

@@ -11,6 +11,7 @@ from tokenlaw.html_faults import Matrix, faults_page, is_matrix, matrix
 from tokenlaw.html_faults import Row as Fate
 from tokenlaw.html_view import MARKS, CheckView, Page, page_of
 from tokenlaw.markdown_text import block, code, document, folded, plain, table
+from tokenlaw.spec.shown_numbers import rounded_up
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.text import one_line
 
@@ -95,7 +96,7 @@ def _power(views: Iterable[CheckView]) -> str:
         if statistics is None or statistics.power is None or view.verdict != Verdict.HOLDS:
             continue
         power = statistics.power
-        seen = [f"{power.tv:.2g}", f"{power.probability:g}", str(power.laws)]
+        seen = [rounded_up(power.tv), f"{power.probability:g}", str(power.laws)]
         rows.append([code(view.row.id), plain(view.kind), plain(view.tried), *seen])
     headings = [
         "law that holds",

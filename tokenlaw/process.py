@@ -16,12 +16,13 @@ from typing import IO, Any
 
 import msgspec
 
-from tokenlaw.protocol import RUNNING_FILE, STACK_FILE, Event, Request, decode
+from tokenlaw.protocol import LATE_FILE, RUNNING_FILE, STACK_FILE, Event, Request, decode
 
 _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 5.0
 _OUTPUT_LINES = 20
 _MARK = "TOKENLAW_CHILD"
+_TOO_SLOW = "took longer in all than its profile allows (a deeper one, or fewer checks by --only, gives more time)"
 # The stack of the thread that waits for the parent's end is nobody's concern.
 _OWN_THREAD = re.compile(r"Thread .*\n(?:  File .*\n)*?  File .* in end_with_parent\n(?:  File .*\n)*\n?")
 _ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}
@@ -132,7 +133,7 @@ class Child:
     def obituary(self, scratch: Path) -> str:
         """How the child ended: limit, hang, signal or exit status, then its stacks and its last output."""
         stacks = _OWN_THREAD.sub("", _text(scratch / STACK_FILE))
-        parts = [f"the process that ran the implementation ended early: {self._cause(stacks)}"]
+        parts = [f"the process that ran the implementation ended early: {self._cause(stacks, scratch)}"]
         if stacks:
             parts.append(stacks.rstrip())
         output = b"".join(self._output).decode(errors="replace").rstrip()
@@ -140,9 +141,11 @@ class Child:
             parts.append(f"last lines that it printed:\n{output}")
         return "\n".join(parts)
 
-    def _cause(self, stacks: str) -> str:
+    def _cause(self, stacks: str, scratch: Path) -> str:
         if self._given_up:
             return f"{self._given_up}, so it was killed"
+        if stacks.startswith("Timeout") and (scratch / LATE_FILE).exists():
+            return f"it went on, but {_TOO_SLOW}; this is where it stood"
         if stacks.startswith("Timeout"):
             return "it hung (no progress within its time limit); this is where it stood"
         code = self._process.returncode

@@ -21,6 +21,10 @@ RUNNING_FILE = "running.json"
 """In the scratch folder: the trace or case that is being run."""
 
 
+LATE_FILE = "late"
+"""In the scratch folder, once the run as a whole has less time left than may pass between signs of life."""
+
+
 class Limits(msgspec.Struct, frozen=True):
     """When a child process is given up.
 

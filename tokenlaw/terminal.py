@@ -21,6 +21,7 @@ from rich.text import Text
 from tokenlaw.controls import failures
 from tokenlaw.counterexamples import Saved, told
 from tokenlaw.report import Report
+from tokenlaw.spec.shown_numbers import rounded_up
 from tokenlaw.spec.verdicts import UNCLAIMED, Evidence, Verdict
 from tokenlaw.text import one_line, printable
 
@@ -202,7 +203,7 @@ def _tried(row: Evidence) -> str:
     samples = f"{statistics['samples']:,} samples"
     power = statistics.get("power")
     if power and row.verdict is Verdict.HOLDS:
-        return f"{samples}, would have seen TV >= {power['tv']:.2g}"
+        return f"{samples}, would have seen TV >= {rounded_up(power['tv'])}"
     return samples
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tokenlaw.protocol import RUNNING_FILE, STACK_FILE
+from tokenlaw.protocol import LATE_FILE, RUNNING_FILE, STACK_FILE
 
 _REARM_SECONDS = 1.0
 
@@ -24,18 +24,20 @@ class Watch:
     """
 
     def __init__(self, scratch: Path, quiet: float) -> None:
-        self._running = scratch / RUNNING_FILE
+        self._running, self._late = scratch / RUNNING_FILE, scratch / LATE_FILE
         self._stacks = (scratch / STACK_FILE).open("wb")
         self._quiet = quiet
         self._end = float("inf")
-        self._armed = 0.0
+        self._armed, self._tells_late = 0.0, False
         faulthandler.enable(self._stacks)
 
     def allow(self, seconds: float, quiet: float | None = None) -> None:
         """From now on: so many seconds in all, and so many between two signs of life."""
-        self._end = time.monotonic() + seconds
-        self._quiet = seconds if quiet is None else quiet
-        self._arm(time.monotonic())
+        now = time.monotonic()
+        self._end, self._quiet = now + seconds, seconds if quiet is None else quiet
+        self._tells_late = quiet is not None
+        self._late.unlink(missing_ok=True)
+        self._arm(now)
 
     def alive(self) -> None:
         """A sign of life."""
@@ -55,4 +57,6 @@ class Watch:
     def _arm(self, now: float) -> None:
         self._armed = now
         left = max(min(self._quiet, self._end - now), 0.01)
+        if self._tells_late and left < self._quiet:
+            self._late.touch()
         faulthandler.dump_traceback_later(left, file=self._stacks, exit=True)

@@ -86,7 +86,7 @@ class CopiesForgotten(SequenceCache):
     """A block that is shared gets a copy for the writer, which nobody fills.
 
     Classes: C17.
-    Report: vllm-project/vllm 45357.
+    Report: vllm-project/vllm 55112.
     Effect: a fork loses the tokens of its last partly filled block.
     Weakest check: decoder/fork.
     """
