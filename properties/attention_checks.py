@@ -126,7 +126,7 @@ ATTENTION_CHECKS: tuple[AttentionCheck, ...] = (
         "K21",
         "The log-sum-exp is natural and within the derived bound.",
         lse,
-        scope=Scope(extra=SHAPES | {"window", "softcap", "empty"}),
+        scope=Scope(extra=SHAPES | {"window", "softcap", "sinks", "empty"}),
         needs=("lse",),
         exercised_by=BASIC,
     ),

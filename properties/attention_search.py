@@ -69,7 +69,7 @@ class Search:
         """Search, shrink, and say what was found."""
         started = time.monotonic()
         try:
-            for case in basic_cases(self.entry.scope, self.dimensions):
+            for case in basic_cases(self.entry.scope, self.dimensions, self.subject.capabilities):
                 self._try(case)
             if time.monotonic() < self.until:
                 self._explore(examples, seed)

@@ -8,12 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from msgspec import structs
 
 from tokenlaw.properties.attention_cases import AttentionCase, from_data, needed_capabilities
 from tokenlaw.properties.attention_checks import ATTENTION_CHECKS, AttentionCheck
 from tokenlaw.properties.attention_findings import RuleBrokenError
 from tokenlaw.properties.attention_search import Search, evidence_of, judge
-from tokenlaw.properties.attention_strategies import Dimensions
+from tokenlaw.properties.attention_strategies import SELDOM_TAKEN, Dimensions
 from tokenlaw.properties.attention_subject import Subject
 from tokenlaw.properties.trace import TraceError
 from tokenlaw.spec.announcing import announce_evidence
@@ -139,19 +140,33 @@ def _suits(entry: AttentionCheck, case: AttentionCase) -> bool:
 
 
 def _accepted(subject: Subject, dimensions: Dimensions) -> Dimensions:
-    """The dimensions without dtypes that the implementation refuses; all of them where it refuses all."""
-    accepted = []
-    for dtype in dimensions.dtypes:
-        case = AttentionCase(head_size=dimensions.head_sizes[0], block_size=dimensions.block_sizes[0])
-        call = subject.make(case)
-        tensors = ("query", "key_cache", "value_cache")
-        cast = {name: getattr(call, name).to(getattr(torch, dtype)) for name in tensors}
-        try:
-            subject.ask(call, **cast)
-        except RuleBrokenError:
-            accepted.append(dtype)
-        except Exception:
-            continue
-        else:
-            accepted.append(dtype)
-    return replace(dimensions, dtypes=tuple(accepted) or dimensions.dtypes)
+    """The dimensions without what the implementation refuses; all of one kind where it refuses all of those.
+
+    Refused may be dtypes, and the sizes of `SELDOM_TAKEN`.
+    """
+    case = AttentionCase(head_size=dimensions.head_sizes[0], block_size=dimensions.block_sizes[0])
+    dtypes = tuple(dtype for dtype in dimensions.dtypes if _takes(subject, case, dtype)) or dimensions.dtypes
+    taken = {}
+    for name, field in (("block_sizes", "block_size"), ("head_sizes", "head_size")):
+        sizes = getattr(dimensions, name)
+        refused = {
+            size
+            for size in SELDOM_TAKEN[name]
+            if size in sizes and not _takes(subject, structs.replace(case, **{field: size}), dtypes[0])
+        }
+        taken[name] = tuple(size for size in sizes if size not in refused) or sizes
+    return replace(dimensions, dtypes=dtypes, **taken)
+
+
+def _takes(subject: Subject, case: AttentionCase, dtype: str) -> bool:
+    """Whether the implementation answers such a call, rightly or not, in this dtype."""
+    call = subject.make(case)
+    tensors = ("query", "key_cache", "value_cache")
+    cast = {name: getattr(call, name).to(getattr(torch, dtype)) for name in tensors}
+    try:
+        subject.ask(call, **cast)
+    except RuleBrokenError:
+        return True
+    except Exception:
+        return False
+    return True

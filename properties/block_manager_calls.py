@@ -95,17 +95,20 @@ def _observe_scheduled(world: World, step: Step, sequence: Tracked) -> None:
         world.apply_copies(step)
 
 
-def settle(world: World, step: Step, sequence: Tracked) -> None:
-    """Write what is scheduled and tell the manager that it is final."""
-    world.write(step, world.slots(sequence, sequence.settled), sequence, final=True)
-    commit(world, step, sequence)
+def settle(world: World, step: Step, sequence: Tracked, length: int | None = None) -> None:
+    """Write what is scheduled, up to ``length`` if that is given, and tell the manager that it is final."""
+    slots = world.slots(sequence, sequence.settled)
+    if length is not None:
+        slots = [slot for slot in slots if slot.position < length]
+    world.write(step, slots, sequence, final=True)
+    commit(world, step, sequence, length)
 
 
-def commit(world: World, step: Step, sequence: Tracked) -> None:
-    """Tell the manager that everything up to the length is written and final."""
-    sequence.settled = len(sequence)
+def commit(world: World, step: Step, sequence: Tracked, length: int | None = None) -> None:
+    """Tell the manager that everything up to the length, or to ``length``, is written and final."""
+    sequence.settled = len(sequence) if length is None else length
     if world.door.commits:
-        world.door.call("commit", sequence.handle, len(sequence))
+        world.door.call("commit", sequence.handle, sequence.settled)
         world.observe_table(step, sequence)
 
 

@@ -43,6 +43,44 @@ def append(world: World, step: Step, operation: trace.Append) -> None:
         world.exercised["append"] += 1
 
 
+def chunked(world: World, step: Step, operation: trace.Chunked) -> None:
+    """Schedule, write and commit a part, then the rest, or abort.
+
+    Needs ``commit``: a manager without it takes what it schedules as written.
+    """
+    sequence = _schedule(world, step, operation.tokens, operation.sequence, operation.namespace)
+    if sequence is None:
+        return
+    count = len(operation.tokens)
+    length = len(sequence) - count + min(max(operation.written, 0), count)
+    for block, offset, _ in world.slots(sequence, sequence.settled):
+        # What a rollback left there was final once.
+        world.device.final[block][offset] = False
+    if length > sequence.settled:
+        settle(world, step, sequence, length)
+        world.observe_keys(step, step.touched)
+        world.judge(Moment.COMMITTED, step)
+        world.exercised["partial commit"] += length < len(sequence)
+    if operation.aborted:
+        release(world, step, sequence)
+    else:
+        settle(world, step, sequence)
+
+
+def _schedule(
+    world: World, step: Step, tokens: trace.Tokens, index: int | None, namespace: str
+) -> Tracked | None:
+    """Admit a sequence, or extend the one with this index; None if there is nothing to do."""
+    if not tokens:
+        return None
+    if index is None:
+        return admit(world, step, tokens, namespace)
+    sequence = pick(world.live, index)
+    if sequence is not None:
+        extend(world, step, sequence, tokens)
+    return sequence
+
+
 def batch(world: World, step: Step, operation: trace.Batch) -> None:
     """Schedule for several sequences before anything is copied or written; refused ones stay as they were.
 
@@ -171,16 +209,9 @@ def free_again(world: World, step: Step, operation: trace.FreeAgain) -> None:
 
 def abort(world: World, step: Step, operation: trace.Abort) -> None:
     """Schedule, then release; a manager without ``commit`` takes tokens as written, so they are."""
-    if not operation.tokens:
+    sequence = _schedule(world, step, operation.tokens, operation.sequence, operation.namespace)
+    if sequence is None:
         return
-    sequence: Tracked | None
-    if operation.sequence is None:
-        sequence = admit(world, step, operation.tokens, operation.namespace)
-    else:
-        sequence = pick(world.live, operation.sequence)
-        if sequence is None:
-            return
-        extend(world, step, sequence, operation.tokens)
     if not world.door.commits:
         settle(world, step, sequence)
     release(world, step, sequence)

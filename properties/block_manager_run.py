@@ -16,6 +16,7 @@ from tokenlaw.properties.trace import (
     AppendLayer,
     Attend,
     Batch,
+    Chunked,
     Evict,
     Fork,
     Free,
@@ -49,6 +50,7 @@ _CARRY: Mapping[type[Any], _Carry] = {
     Free: sequences.free,
     FreeAgain: sequences.free_again,
     Abort: sequences.abort,
+    Chunked: sequences.chunked,
     Evict: pool.evict,
     Reset: pool.reset,
     Weights: pool.weights,
@@ -61,6 +63,7 @@ _CARRY: Mapping[type[Any], _Carry] = {
 
 _NEEDS: Mapping[type[Any], frozenset[str]] = {
     Batch: frozenset({"commit"}),
+    Chunked: frozenset({"commit"}),
     Fork: frozenset({"fork"}),
     Speculate: frozenset({"speculate"}),
     Rollback: frozenset({"rollback"}),
@@ -85,9 +88,8 @@ def needed_capabilities(trace: Trace) -> frozenset[str]:
 
 
 def _needs(operation: Operation) -> frozenset[str]:
-    if isinstance(operation, New | Abort):
-        return frozenset({"namespaces"}) if operation.namespace else frozenset()
-    return _NEEDS.get(type(operation), frozenset())
+    needs = _NEEDS.get(type(operation), frozenset())
+    return needs | {"namespaces"} if getattr(operation, "namespace", "") else needs
 
 
 def run_trace(

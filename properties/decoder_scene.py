@@ -92,7 +92,7 @@ class Scene:
         return GREEDILY if "sampling" in self.can else SamplingParameters()
 
     def request(self, prompt: Tokens) -> DecodeRequest:
-        """A request with none to three features."""
+        """A request with none, one or two features."""
         plain = DecodeRequest(
             prompt,
             self.dice.choice(NUMBERS_OF_TOKENS),
@@ -100,7 +100,7 @@ class Scene:
             sampling=self._greedily(),
         )
         features = [feature for needs, feature in FEATURES if needs <= self.can]
-        for _ in range(self.any_of(0, 0, 1, 1, 2, 2, 3)):
+        for _ in range(self.any_of(0, 0, 1, 1, 1, 2)):
             plain = self.dice.choice(features)(self, plain)
         self.requests.append(plain)
         return plain
@@ -114,13 +114,15 @@ class Scene:
 
     def diverging_request(self, samples: int = 1) -> DecodeRequest:
         """A request of random tokens whose prompt ends inside of a block, for what shares the block."""
+        penalties = self.any_of({}, {}, *_PENALTIES[:2]) if "penalties" in self.can else {}
+        top_k = self.any_of(None, None, 2)
         inside = 1 if self.block_size < 3 else self.dice.randrange(1, self.block_size - 1)
         request = DecodeRequest(
             self.tokens(self.any_of(0, 1) * self.block_size + inside),
             self.any_of(5, 7),
             draft_length=self.dice.choice(DRAFT_LENGTHS),
             samples=samples,
-            sampling=SamplingParameters(temperature=self.any_of(1.0, 2.0)),
+            sampling=SamplingParameters(temperature=self.any_of(1.0, 2.0), top_k=top_k, **penalties),
         )
         self.requests.append(request)
         return request

@@ -99,13 +99,13 @@ MOVES: tuple[tuple[frozenset[str], Move, int], ...] = (
     (frozenset(), _new, 2),
     (frozenset(), _kindred, 5),
     (frozenset(), _twins, 2),
-    (frozenset(), _long, 3),
+    (frozenset(), _long, 2),
     (_SERVER, _steps, 5),
     (_SERVER, _many_steps, 1),
     (_SERVER | {"fork"}, _fork, 2),
-    (_SERVER | {"fork"}, _fork_of_new, 1),
+    (_SERVER | {"fork"}, _fork_of_new, 2),
     (frozenset({"sampling", "samples"}), _random_samples, 2),
-    (_SERVER | {"sampling", "fork"}, _random_fork, 2),
+    (_SERVER | {"sampling", "fork"}, _random_fork, 1),
     (_SERVER | {"abort"}, _abort, 2),
 )
 """What a session is made of: the capabilities that a move takes, the move, and how often it comes."""

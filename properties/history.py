@@ -15,6 +15,7 @@ from tokenlaw.properties.trace import (
     Append,
     AppendLayer,
     Batch,
+    Chunked,
     Fork,
     Free,
     FreeSwapped,
@@ -92,6 +93,10 @@ class History:
             case Abort(tokens, None, namespace) if tokens:
                 self._create(tokens, namespace)
                 self._release(self.live[-1])
+            case Chunked(tokens=tokens, sequence=None, namespace=namespace) if tokens:
+                self._create(tokens, namespace)
+                if operation.aborted:
+                    self._release(self.live[-1])
             case Reorder(parents):
                 self._reorder(parents)
             case Batch():
@@ -111,9 +116,9 @@ class History:
             case FreeSwapped():
                 self.swapped.remove(sequence)
                 self.freed.append(sequence)
-            case Free() | Abort():
+            case Free() | Abort() | Chunked(aborted=True):
                 self._release(sequence)
-            case Append(_, tokens) | AppendLayer(_, 0, tokens):
+            case Append(_, tokens) | AppendLayer(_, 0, tokens) | Chunked(tokens):
                 sequence.tokens += tokens
             case Fork():
                 self._create(sequence.tokens, sequence.namespace)

@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 
 from tokenlaw.properties.scene import Phrase, Scene, needing
-from tokenlaw.properties.trace import Abort, Append, Fork, LateWrite, New, Operation, Rollback, Speculate
+from tokenlaw.properties.trace import (
+    Abort,
+    Append,
+    Chunked,
+    Fork,
+    LateWrite,
+    New,
+    Operation,
+    Rollback,
+    Speculate,
+)
 
 
 def speculate(scene: Scene) -> Iterator[Operation]:
@@ -26,6 +36,19 @@ def speculate(scene: Scene) -> Iterator[Operation]:
         )
     if scene.dice.random() < 0.4:
         yield New(prefix + drafts + scene.tokens(1), namespace)
+
+
+def fork_behind_a_rejection(scene: Scene) -> Iterator[Operation]:
+    """Reject drafts, whose blocks may stay as look-ahead; fork; let both sides grow into those blocks."""
+    yield from scene.someone()
+    index = scene.pick()
+    drafts = scene.tokens(scene.dice.randint(1, 2 * scene.block))
+    yield Speculate(index, drafts, scene.dice.randint(0, len(drafts) // 2))
+    yield Fork(index)
+    sides = [index, scene.last()]
+    scene.dice.shuffle(sides)
+    for side in sides:
+        yield Append(side, scene.tokens(scene.dice.randint(1, scene.block + 1)))
 
 
 def roll_back_into_a_full_block(scene: Scene) -> Iterator[Operation]:
@@ -89,6 +112,28 @@ def abort(scene: Scene) -> Iterator[Operation]:
         yield New(prompt + scene.tokens(1), namespace)
 
 
+def write_in_chunks(scene: Scene) -> Iterator[Operation]:
+    """Commit a part of what is scheduled, then the rest or an abort; then ask for all that was scheduled.
+
+    Before it, a full block may be taken back in part: then it isn't committed any more.
+    """
+    back, aborted = 0, scene.dice.random() < 0.5
+    index, namespace = None, scene.namespace()
+    if scene.history.live and scene.dice.random() < 0.75:
+        index = scene.pick()
+        if "rollback" in scene.capabilities and scene.dice.random() < 0.7:
+            yield from scene.fill_block(index)
+            back = scene.dice.randint(1, scene.block)
+            yield Rollback(index, back)
+        namespace = scene.at(index).namespace
+    more = scene.tokens(scene.dice.randint(max(2, back), back + scene.block + 1))
+    written = 1 if scene.dice.random() < 0.5 else scene.dice.randrange(1, len(more))
+    prompt = more if index is None else scene.at(index).tokens + more
+    yield Chunked(more, written, index, namespace if index is None else "", aborted)
+    if scene.dice.random() < 0.7:
+        yield New(prompt + scene.tokens(1), namespace)
+
+
 def write_late(scene: Scene) -> Iterator[Operation]:
     """A released sequence's last step still writes while another prompt takes blocks."""
     yield from scene.someone()
@@ -112,11 +157,13 @@ def cross_the_window(scene: Scene) -> Iterator[Operation]:
 
 PHRASES: tuple[Phrase, ...] = (
     Phrase("speculate", speculate, needing("speculate"), weight=4),
+    Phrase("fork behind a rejection", fork_behind_a_rejection, needing("speculate", "fork")),
     Phrase("roll back into a full block", roll_back_into_a_full_block, needing("rollback")),
     Phrase("replace a cached block", replace_a_cached_block, needing("rollback", "prefix-cache")),
     Phrase("roll back", roll_back, needing("rollback")),
     Phrase("roll back too far", roll_back_too_far, needing("rollback"), weight=1),
     Phrase("abort", abort),
+    Phrase("write in chunks", write_in_chunks, needing("commit"), weight=5),
     Phrase("write late", write_late, needing("in-flight", "commit")),
     Phrase("cross the window", cross_the_window, needing("window"), weight=3),
 )

@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 
 from tokenlaw.properties.trace import (
+    Abort,
     Append,
     AppendLayer,
     Batch,
+    Chunked,
     Free,
     LateWrite,
     New,
@@ -23,8 +25,8 @@ from tokenlaw.properties.trace import (
 # These never become empty: an empty prompt is no simpler one, and many engines refuse it.
 _TOKENS = ("tokens", "prompt", "drafts")
 _TUPLES = (*_TOKENS, "parents", "sequences")
-_COUNTS = ("accepted", "count", "sequence", "layer")
-_COMPOUND = Speculate | LateWrite | Batch | AppendLayer
+_COUNTS = ("accepted", "written", "count", "sequence", "layer")
+_COMPOUND = Speculate | LateWrite | Batch | AppendLayer | Chunked
 """Operations for which a plainer kind may do."""
 
 _CONFIGURATION = ("num_blocks", "block_size", "num_layers", "num_kv_heads", "head_size", "max_sequences")
@@ -52,17 +54,17 @@ def simpler_vocabularies(trace: Trace) -> Iterator[Trace]:
     longest = max((len(tokens) for operation in trace.operations for tokens in _tuples(operation)), default=0)
     for length in (1, 2, 4, 8, 16, 32):
         if length < longest:
-            yield _mapped(trace, partial(_cut, length))
+            yield with_tokens(trace, partial(_cut, length))
     for place in reversed(range(longest)):
-        yield _mapped(trace, partial(_without, place))
+        yield with_tokens(trace, partial(_without, place))
     used = sorted({token for operation in trace.operations for t in _tuples(operation) for token in t})
     for old in reversed(used):
-        for new in range(min(old, 3)):
-            yield _mapped(trace, partial(_renamed, old, new))
+        for new in (*range(min(old, 3)), *([old // 2] if old // 2 > 2 else ())):
+            yield with_tokens(trace, partial(_renamed, old, new))
     groups = dict.fromkeys(t for operation in trace.operations for t in _tuples(operation) if t)
     for group in groups:
         for shorter in _shorter(group):
-            yield _mapped(trace, partial(_exchanged, group, shorter))
+            yield with_tokens(trace, partial(_exchanged, group, shorter))
 
 
 def simpler_arguments(trace: Trace) -> Iterator[Trace]:
@@ -98,8 +100,8 @@ def _tuples(operation: Operation) -> Iterator[Tokens]:
             yield getattr(operation, name)
 
 
-def _mapped(trace: Trace, change: Callable[[Tokens], Tokens]) -> Trace:
-    """The trace with every token tuple changed."""
+def with_tokens(trace: Trace, change: Callable[[Tokens], Tokens]) -> Trace:
+    """The trace with every token tuple changed, but none made empty."""
     operations = []
     for operation in trace.operations:
         changed: dict[str, Any] = {}
@@ -140,6 +142,12 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
             yield Append(sequence, tokens)
         case LateWrite(sequence):
             yield Free(sequence)
+        case Chunked(tokens, _, sequence, namespace, aborted=True):
+            yield Abort(tokens, sequence, namespace)
+        case Chunked(tokens, _, None, namespace):
+            yield New(tokens, namespace)
+        case Chunked(tokens, _, int(sequence)):
+            yield Append(sequence, tokens)
         case Batch(sequences, tokens, released) if sequences and tokens:
             yield Append(sequences[0], tokens[:1])
             if released is not None:

@@ -18,6 +18,7 @@ class Moment(Enum):
     WRITING = auto()  # the acting sequence's slots are about to be written
     PUBLISHED = auto()  # blocks that can be hit from now on were found
     LATE = auto()  # a step in flight is about to write for a released sequence
+    COMMITTED = auto()  # a part of what is scheduled was written and committed
     UNCHANGED = auto()  # a call failed, or had to fail: everything must be as before it
     CUT = auto()  # a rollback or a verification took tokens away, nothing is committed since
     FINISHED = auto()  # after every operation, for what it touched

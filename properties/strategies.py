@@ -7,21 +7,33 @@ of a trace and leave the others alone. Smallness is the shrinker's business (`to
 
 import random
 from collections.abc import Sequence
+from functools import partial
 
 from hypothesis import strategies as st
 
-from tokenlaw.properties.drawing import evenly
-from tokenlaw.properties.phrases import PHRASES
-from tokenlaw.properties.scene import Phrase, Scene
-from tokenlaw.properties.trace import Operation, Trace
+from tokenlaw.properties.drawing import any_of, evenly
+from tokenlaw.properties.phrases import FULL, PHRASES
+from tokenlaw.properties.scene import VOCABULARY, Phrase, Scene
+from tokenlaw.properties.simpler import with_tokens
+from tokenlaw.properties.trace import Operation, Tokens, Trace
 from tokenlaw.spec.contracts import CacheConfig
 from tokenlaw.spec.suites import Profile
 
 _BLOCK_SIZES = (4, 4, 4, 4, 4, 3, 2, 1)
 # Small pools first: pressure and reuse come from them. Large ones hide nothing that small ones show, except
-# what depends on many live sequences.
-_POOLS = (3, 4, 5, 6, 8, 10, 12, 14, 16, 24, 32, 64)
+# what depends on many live sequences, or on ids beyond 7 bits.
+_POOLS = (3, 4, 5, 6, 8, 10, 12, 14, 16, 24, 32, 64, 160)
+# A larger pool is filled at first, since its last ids are what it is there for; blocks of one token keep
+# that cheap.
+_MANY = 128
 _WINDOWS = (None, None, 1, 2, 3, 4, 5, 6, 8, 9, 12)
+# Ids in place of the tokens 0, 1, 2. The large ones, in a quarter of the traces, are equal in their low 8 or
+# 16 bits, or as 32-bit floats.
+_SMALL = tuple(range(VOCABULARY))
+_LARGE = ((0, 256, 65536), (255, 65535, 2**31 - 1), (2**24, 2**24 + 1, 2**31 - 1))
+VOCABULARIES = (*[_SMALL] * 9, *_LARGE)
+"""What the tokens of a trace are drawn from; each entry as often as any other."""
+
 _DICE = 2**24 - 1
 
 
@@ -50,17 +62,28 @@ def traces(
         shape = draw(evenly(0, len(_BLOCK_SIZES) * len(_POOLS) * len(windows) - 1))
         shape, pool = divmod(shape, len(_POOLS))
         window, block = divmod(shape, len(_BLOCK_SIZES))
-        config = CacheConfig(num_blocks=_POOLS[pool], block_size=_BLOCK_SIZES[block], window=windows[window])
+        blocks = _POOLS[pool]
+        size = _BLOCK_SIZES[block] if blocks <= _MANY else 1
+        config = CacheConfig(num_blocks=blocks, block_size=size, window=windows[window])
         scene = Scene(config, capabilities)
         wanted = draw(evenly(max(1, profile.max_operations // 4), profile.max_operations))
         operations: list[Operation] = []
+        if phrases is None and blocks > _MANY:
+            scene.dice = random.Random(draw(evenly(0, _DICE)))
+            operations += perform(FULL, scene)
         while len(operations) < wanted:
             phrase = deck[draw(evenly(0, len(deck) - 1))]
             scene.dice = random.Random(draw(evenly(0, _DICE)))
             operations += perform(phrase, scene)
-        return Trace(tuple(operations[: profile.max_operations]), config)
+        trace = Trace(tuple(operations[: profile.max_operations]), config)
+        ids = draw(any_of(VOCABULARIES))
+        return trace if ids == _SMALL else with_tokens(trace, partial(_spread, ids))
 
     return draw_trace()
+
+
+def _spread(ids: Tokens, tokens: Tokens) -> Tokens:
+    return tuple(ids[token] for token in tokens)
 
 
 def perform(phrase: Phrase, scene: Scene) -> list[Operation]:

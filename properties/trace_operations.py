@@ -61,6 +61,20 @@ class Abort(msgspec.Struct, frozen=True, tag_field="op", tag="abort", forbid_unk
     namespace: str = ""
 
 
+class Chunked(msgspec.Struct, frozen=True, tag_field="op", tag="chunked", forbid_unknown_fields=True):
+    """Schedule tokens at once and write them in two chunks, as a chunked prefill does: write and commit the
+    first ``written`` of them, then write and commit the others, or, if ``aborted``, release the sequence.
+
+    With ``sequence`` None a new sequence is admitted for it; else the tokens are appended to that one.
+    """
+
+    tokens: Tokens
+    written: int
+    sequence: int | None = None
+    namespace: str = ""
+    aborted: bool = False
+
+
 class Evict(msgspec.Struct, frozen=True, tag_field="op", tag="evict", forbid_unknown_fields=True):
     """Drop up to ``count`` cached blocks that no sequence holds."""
 
@@ -155,6 +169,7 @@ Operation = (
     | Free
     | FreeAgain
     | Abort
+    | Chunked
     | Evict
     | Reset
     | SwapOut

@@ -11,6 +11,7 @@ from tokenlaw.properties.trace import (
     AppendLayer,
     Attend,
     Batch,
+    Chunked,
     Evict,
     Fork,
     Free,
@@ -127,6 +128,10 @@ def _line(operation: Operation, history: History) -> str:
             line = (
                 f"admit sequence {history.created}{_within(namespace)}, abort it unwritten: {_tokens(tokens)}"
             )
+        case Chunked(tokens, _, None, namespace):
+            line = (
+                f"new sequence {history.created}{_within(namespace)}: {_tokens(tokens)}; {_chunks(operation)}"
+            )
         case FreeAgain():
             again = f"free sequence {history.freed[-1].number} again" if history.freed else ""
             line = again or "free again: nothing was freed"
@@ -162,6 +167,8 @@ def _act(operation: Operation, number: int, created: int) -> str:
             line = f"roll sequence {number} back by {count}"
         case Abort(tokens):
             line = f"schedule for sequence {number}, abort it unwritten: {_tokens(tokens)}"
+        case Chunked(tokens):
+            line = f"append to sequence {number}: {_tokens(tokens)}; {_chunks(operation)}"
         case Free() | SwapOut() | SwapIn() | FreeSwapped():
             line = _PLAIN[type(operation)].format(number)
         case LateWrite(_, tokens, prompt):
@@ -174,6 +181,11 @@ def _act(operation: Operation, number: int, created: int) -> str:
         case _:
             raise TypeError(f"not an operation on a sequence: {operation!r}")
     return line
+
+
+def _chunks(operation: Chunked) -> str:
+    first = min(max(operation.written, 0), len(operation.tokens))
+    return f"write and commit the first {first}, then {'abort it' if operation.aborted else 'the others'}"
 
 
 def _batch(operation: Batch, history: History) -> str:

@@ -195,9 +195,11 @@ class PagedAttention(Protocol):
         ``gqa``: more query heads than KV heads. ``chunked-prefill``: more than one query per row.
         ``window``, ``softcap``, ``sinks``, ``alibi``: keywords ``window: int``, ``softcap: float``,
         ``sinks: float [query_heads]``, ``alibi_slopes: float [query_heads]``.
-        ``lse``: ``return_lse=True`` gives ``(output, lse [batch, num_queries, query_heads])``, natural log.
+        ``lse``: ``return_lse=True`` gives ``(output, lse [batch, num_queries, query_heads])``, the natural
+        logarithm of the softmax's denominator, in which a sink takes part as `tokenlaw.spec.attention` says.
         ``poison``: NaN and infinity in slots that no row may read leave outputs alone (rule K18).
-        ``empty``: rows of length 0 give zero outputs and a log-sum-exp of minus infinity.
+        ``empty``: rows of length 0 give zero outputs and a log-sum-exp of minus infinity (with a sink: its
+        logit).
         ``strided``: caches may be views with any stride. ``bitwise``: outputs do not depend, in any bit,
         on where blocks lie.
         ``merge``: ``merge(outputs, lses) -> (output, lse)`` merges partial states stacked in dimension 0.

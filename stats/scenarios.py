@@ -77,6 +77,13 @@ def warm(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
     return Kind(f"temperature {temperature}", target, draft, drafts, temperature=temperature)
 
 
+def cold(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """A temperature near 0, and logits as close together: no row is greedy."""
+    shape = (drafts + 1, vocabulary, vocabulary)
+    target, draft = (0.1 * tables.spread(generator, shape) for _ in range(2))
+    return Kind("temperature 0.1", target, draft[:drafts].clone(), drafts, temperature=0.1)
+
+
 def greedy(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
     """Temperature 0; the draft agrees with the target about half of the time."""
     target, draft = _both(generator, vocabulary, drafts)
@@ -141,7 +148,7 @@ def many_drafts(generator: np.random.Generator, vocabulary: int, drafts: int) ->
 
 
 COMMON: tuple[Make, ...] = (plain, zeros, ties, equal, disjoint, certain, tiny, residual, warm, greedy)
-FILTERS: tuple[Make, ...] = (top_k, top_p, min_p, filters, warm, top_k, filters, greedy, plain)
+FILTERS: tuple[Make, ...] = (top_k, top_p, min_p, filters, cold, top_k, filters, greedy, plain)
 CLOSE: tuple[Make, ...] = tuple(near_one(ratio) for ratio in (0.9962, 0.9985, 0.9995, 0.9962))
 DRAFTED: tuple[Make, ...] = (residual, top_k, residual, top_p, warm, filters, residual, greedy)
 LOOKED_UP: tuple[Make, ...] = (plain, zeros, certain, residual, top_k, warm, greedy, top_p)
@@ -213,7 +220,7 @@ def scenarios(
         make_scenario(
             "wide vocabulary",
             (wide,),
-            vocabulary=4096,
+            vocabulary=4101,
             drafts=1,
             share=0.02,
             seed=seed,
@@ -224,7 +231,7 @@ def scenarios(
             "many drafts",
             (many_drafts,),
             vocabulary=32,
-            drafts=4,
+            drafts=8,
             share=0.02,
             seed=seed,
             ragged=False,

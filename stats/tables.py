@@ -15,6 +15,9 @@ APART = 0.01
 Logits = Float32[Tensor, "positions contexts vocabulary"]
 Shape = tuple[int, int, int]
 
+END, OF_TAIL = 5, 0.1
+"""The last so many tokens of a wide vocabulary hold this part of the tail's mass."""
+
 TINY = -18.4
 """Logit of a token of probability about 1e-8."""
 
@@ -96,12 +99,16 @@ def residual_pair(generator: np.random.Generator, shape: Shape) -> tuple[Logits,
 
 
 def tail(generator: np.random.Generator, shape: Shape, mass: float) -> Logits:
-    """A wide vocabulary: few heavy tokens in front, and a long flat tail with so much of the mass."""
+    """A wide vocabulary: few heavy tokens in front, and a long flat tail with so much of the mass.
+
+    The very last tokens hold some of that: the last tile of a kernel, where no tile divides V.
+    """
     size = shape[-1]
     heavy = max(size // 256, 4)
     head = generator.dirichlet(np.full(heavy, 1.0), shape[:-1]) * (1 - mass)
-    flat = generator.dirichlet(np.full(size - heavy, 20.0), shape[:-1]) * mass
-    return _float(np.log(np.maximum(np.concatenate([head, flat], -1), 1e-12)))
+    flat = generator.dirichlet(np.full(size - heavy - END, 20.0), shape[:-1]) * mass * (1 - OF_TAIL)
+    end = generator.dirichlet(np.full(END, 20.0), shape[:-1]) * mass * OF_TAIL
+    return _float(np.log(np.maximum(np.concatenate([head, flat, end], -1), 1e-12)))
 
 
 def _law(logits: np.ndarray) -> np.ndarray:

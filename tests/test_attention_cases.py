@@ -127,7 +127,28 @@ def test_boundary_lengths_are_always_tried():
 def test_every_dtype_is_tried_before_other_block_sizes():
     grid = [(case.block_size, case.dtype) for case in basic_cases(Scope(), Dimensions())]
     first = [(4, dtype) for dtype in ("float32", "bfloat16", "float16")]
-    assert list(dict.fromkeys(grid)) == [*first, (1, "float32"), (3, "float32"), (16, "float32")]
+    others = [(size, "float32") for size in (1, 3, 16, 32, 64)]
+    assert list(dict.fromkeys(grid)) == [*first, *others]
+
+
+@pytest.mark.parametrize("check", ATTENTION_CHECKS, ids=[entry.check.id for entry in ATTENTION_CHECKS])
+def test_sizes_of_tiles_and_what_goes_together_are_always_tried(check):
+    """Long rows whose last tile holds one key, large pages, heads of many sizes; each capability once."""
+    grid = list(basic_cases(check.scope, Dimensions(), ALL))
+    assert {64, 32} <= {case.block_size for case in grid}
+    assert {4, 80, 96, 192} <= {case.head_size for case in grid}
+    assert {513, 65, 33} <= {length for case in grid for length in case.lengths}
+    assert check.scope.extra <= frozenset().union(*(needed_capabilities(case) for case in grid))
+    assert all(check.scope.focus <= needed_capabilities(case) for case in grid)
+    assert all(case == legal(case) for case in grid)
+
+
+def test_a_chunk_may_be_longer_than_a_tile_and_a_window_may_meet_a_chunk():
+    scopes = {entry.check.id: entry.scope for entry in ATTENTION_CHECKS}
+    chunked = list(basic_cases(scopes["attention/chunked-prefill"], Dimensions(), ALL))
+    assert any(case.num_queries > 32 and max(case.lengths) > case.num_queries for case in chunked)
+    windowed = list(basic_cases(scopes["attention/window"], Dimensions(), ALL))
+    assert any(case.num_queries > 1 and case.window > 1 for case in windowed)
 
 
 @given(ANY_CASE)

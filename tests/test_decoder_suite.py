@@ -1,5 +1,7 @@
 """The sessions of decoders: honest ones hold, each fault breaks its check, and what is found is small."""
 
+import re
+
 import pytest
 from targets import fake_decoders
 
@@ -62,7 +64,7 @@ def test_a_fault_of_one_kind_of_request_leaves_the_others_alone(monkeypatch):
 def test_what_is_found_is_small_readable_and_runs_again():
     row = evidence(Stopping, selected={"decoder/stop"})["decoder/stop"]
     assert [one["op"] for one in row.counterexample["operations"]] == ["submit"]
-    assert "submit: prompt 0, " in row.message
+    assert re.search(r"submit: prompt \d, ", row.message)  # which token depends on the models
     assert "expected: tokens " in row.message
     (again,) = (
         one

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from tokenlaw.stats.enumeration import drawing, lazy_tensor_arithmetic, numpy_draws
+from tokenlaw.stats.enumeration import array_functions, drawing, lazy_tensor_arithmetic, numpy_draws
 from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError
 from tokenlaw.stats.enumeration.exact_law import exact_law
+from tokenlaw.stats.enumeration.sources import python_random
 
 untyped: Any = random
 untyped_numpy: Any = np.random
@@ -79,3 +80,39 @@ def test_a_fault_of_ours_is_no_outcome(
 def test_what_is_raised_at_a_random_number_is_refused() -> None:
     with pytest.raises(UndecidableError, match="can't read a random number"):
         exact_law(lambda: torch.Tensor(np.random.rand(2)))
+
+
+UNKNOWN_CALLS: dict[str, tuple[str, Callable[[], Any]]] = {
+    "a keyword": (r"Distributions.uniform\(\) got an unexpected", lambda: untyped_numpy.uniform(keyword=1)),
+    "too many": (r"Distributions.permutation\(\) takes", lambda: untyped_numpy.permutation(1, 2, 3)),
+    "too few": (r"LazyArray.searchsorted\(\) missing", lambda: untyped_numpy.rand(2).searchsorted()),
+    "beside an array": (
+        "numpy.max isn't known here .*where",
+        lambda: np.max(np.random.rand(1), where=[True]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN_CALLS)
+def test_a_call_that_is_not_known_is_no_outcome(name: str) -> None:
+    message, program = UNKNOWN_CALLS[name]
+    with pytest.raises(UndecidableError, match=rf"test_enumeration_raising.py:\d+ .*: {message}"):
+        exact_law(lambda: program() if toss() else "other")
+
+
+def test_what_a_handler_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(array_functions.FUNCTIONS, "argmax", lambda a: 0)
+    array_functions.signature_of.cache_clear()
+    with pytest.raises(
+        UndecidableError, match=r"numpy.argmax isn't known here with all of these arguments .*axis"
+    ):
+        exact_law(lambda: int(np.argmax(np.random.rand(2), axis=0)))
+    array_functions.signature_of.cache_clear()
+
+
+def test_what_a_method_does_not_know_is_refused_if_the_real_one_knows_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(python_random._Methods, "choice", lambda self, generator: 0)
+    with pytest.raises(UndecidableError, match=r"random.choice with these arguments"):
+        exact_law(lambda: random.choice([1, 2]))

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from tokenlaw.impl.faults.kv_publishing import CommitIgnoresLength, CommitSurvivesRollback
+from tokenlaw.impl.faults.kv_sharing import ForkSharesLookahead
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.impl.paged.copies import CopyQueue, Place
 from tokenlaw.impl.paged.sequence import SequenceRecord
@@ -14,7 +16,19 @@ from tokenlaw.properties.phrases import PHRASES
 from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.scene import Scene
 from tokenlaw.properties.strategies import perform
-from tokenlaw.properties.trace import Append, Fork, Free, FreeAgain, New, Operation, SwapIn, SwapOut, Trace
+from tokenlaw.properties.trace import (
+    Append,
+    Chunked,
+    Fork,
+    Free,
+    FreeAgain,
+    New,
+    Operation,
+    Rollback,
+    SwapIn,
+    SwapOut,
+    Trace,
+)
 from tokenlaw.spec.contracts import BLOCK_MANAGER, BlockCopy, CacheConfig, OutOfBlocks
 
 ALL = REFERENCE.capabilities[BLOCK_MANAGER]
@@ -81,6 +95,9 @@ MISSED = [
     ("change weights", SwapsIntoTheNewEpoch, "kv/epoch"),
     ("swap all again", LeaksOnTheHost, "kv/partition"),
     ("swap", LendsSourcesOfCopies, "kv/content"),
+    ("write in chunks", CommitIgnoresLength, "kv/publish"),
+    ("write in chunks", CommitSurvivesRollback, "kv/publish"),
+    ("fork behind a rejection", ForkSharesLookahead, "kv/write-shared"),
 ]
 
 
@@ -202,3 +219,24 @@ def test_handles_that_cannot_be_compared_are_the_managers_fault() -> None:
     assert outcome.violations == []
     assert outcome.crash is not None
     assert "ambiguous" in outcome.crash
+
+
+def test_what_the_window_drops_is_judged_when_a_part_is_committed() -> None:
+    """With a window of 2, the second chunk of [0, 0, 0, 0] still needs the position before it."""
+    for aborted in (False, True):
+        operation = Chunked((0,) * 4, 2, aborted=aborted)
+        trace = Trace((operation,), CacheConfig(num_blocks=4, block_size=1, window=2))
+        assert run_trace(PagedBlockManager, trace, ALL).violations == []
+        broken = run_trace(CommitIgnoresLength, trace, ALL).violations
+        assert ("kv/window", 1) in {(violation.check, violation.position) for violation in broken}
+
+
+def test_slots_that_a_rollback_left_count_as_unwritten_until_their_chunk_is_written() -> None:
+    operations = (New((0, 1)), Rollback(0, 2), Chunked((1, 0), 1, 0))
+    outcome = run(CommitSurvivesRollback, *operations, num_blocks=1, block_size=2)
+    [publish] = [violation for violation in outcome.violations if violation.check == "kv/publish"]
+    assert publish.found == (
+        "slot 1 holds token 1 after [0] (written for sequence 0), which is a draft or left over from before"
+    )
+    assert run(PagedBlockManager, *operations, num_blocks=1, block_size=2).violations == []
+    assert outcome.exercised["partial commit"] == 1

@@ -51,7 +51,7 @@ class Dying(ChainVerifier):
         return super().verify(batch, seed=seed, uniforms=uniforms)
 
 
-@pytest.mark.parametrize(("vocabulary", "checks"), [(4, {REPLAY}), (16, {COMPLETED}), (4096, {WIDE})])
+@pytest.mark.parametrize(("vocabulary", "checks"), [(4, {REPLAY}), (16, {COMPLETED}), (4101, {WIDE})])
 def test_the_last_place_of_a_run_that_died_is_where_it_dies_again(vocabulary: int, checks: set[str]) -> None:
     place = announced(lambda: Dying(vocabulary))[-1]
     assert (place["check"], place["asked"]) == ("", {})
@@ -85,7 +85,7 @@ class Wrong(TreeVerifier):
 
 @pytest.mark.parametrize(
     ("vocabulary", "check", "scenario"),
-    [(4096, WIDE, "wide vocabulary"), (0, TREES, TREE_NAMES[0]), (2, SEARCHED, SEARCH_NAME)],
+    [(4101, WIDE, "wide vocabulary"), (0, TREES, TREE_NAMES[0]), (2, SEARCHED, SEARCH_NAME)],
 )
 def test_a_broken_protocol_is_run_again_alone_and_holds_once_it_is_mended(
     vocabulary: int, check: str, scenario: str

@@ -14,7 +14,7 @@ from support.law_runs import single_laws, small_scenario
 from tokenlaw.spec.philox import uniforms
 from tokenlaw.stats.chi_square import chi_square
 from tokenlaw.stats.scenario import Inverse, Tables
-from tokenlaw.stats.scenarios import greedy, near_one, scenarios, wide
+from tokenlaw.stats.scenarios import cold, greedy, near_one, scenarios, wide
 from tokenlaw.stats.tables import APART, TINY, spread, swapped, with_tiny, with_zeros
 
 EDGES = torch.tensor([0.0, 2.0**-53, 0.5, 1 - 2.0**-24, 1 - 2.0**-40, 1 - 2.0**-53], dtype=torch.float64)
@@ -83,9 +83,10 @@ def test_scenarios_vary_what_they_should() -> None:
     found = scenarios(0, own_drafter=True, seeded=True)
     kinds = [kind for scenario in found for kind in scenario.kinds]
     assert len({scenario.name for scenario in found}) == len(found)
-    assert {kind.length for kind in kinds} == {0, 1, 2, 3, 4}
+    assert {kind.length for kind in kinds} == {0, 1, 2, 3, 8}
     assert any(kind.temperature == 0 for kind in kinds)
     assert any(kind.temperature not in (0, 1) for kind in kinds)
+    assert any(0 < kind.temperature <= 0.1 for kind in kinds)
     assert any(kind.top_k for kind in kinds)
     assert any(kind.top_p < 1 for kind in kinds)
     assert any(kind.min_p > 0 for kind in kinds)
@@ -133,6 +134,24 @@ def test_a_ratio_near_one_makes_rejections_as_rare(ratio: float) -> None:
     likely = draft.argmax(-1, keepdim=True)
     ratios = (target / draft).gather(-1, likely)
     assert (ratios - ratio).abs().max() < 1e-5
+
+
+def test_many_drafts_are_reached_and_a_low_temperature_is_not_greedy() -> None:
+    """A tenth of the rows gets behind the sixth draft; rows at temperature 0.1 are no more certain."""
+    many = Tables.of(next(one for one in scenarios(0, own_drafter=False, seeded=False) if one.drafts == 8))
+    accepted = torch.minimum(many.target[0, :6], many.draft[0, :6]).sum(-1).mean(-1)
+    assert 0.1 < float(accepted.prod()) < 0.9
+    kind = cold(np.random.default_rng(5), 8, 2)
+    law = (kind.target_logits.double() / kind.temperature).softmax(-1)
+    assert float(law.max(-1).values.mean()) < 0.7
+
+
+def test_the_last_tile_of_a_wide_vocabulary_has_mass() -> None:
+    found = scenarios(0, own_drafter=False, seeded=False)
+    law = Tables.of(next(one for one in found if one.name == "wide vocabulary")).target[0, 0, 0]
+    for tile in (64, 128, 1024, 4096):
+        assert len(law) % tile
+        assert float(law[len(law) // tile * tile :].sum()) > 0.02
 
 
 def test_a_wide_kind_has_a_tail_that_the_draft_neglects() -> None:

@@ -22,8 +22,10 @@ from tokenlaw.impl.faults import (
     Innocent,
     targets,
 )
+from tokenlaw.impl.faults.store_base import FaultyStore
+from tokenlaw.impl.faults.store_moves import MovingLayer
 from tokenlaw.impl.faults.targets import ATTENTION, FAMILIES, KV, SPECULATION, SUSPECTS, Suspect
-from tokenlaw.spec.contracts import VERIFIER
+from tokenlaw.spec.contracts import KV_STORE, VERIFIER, Implementation
 from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.targets import resolve
@@ -114,6 +116,18 @@ def test_innocents_of_storage_are_not_refuted(name: str) -> None:
     found = verdicts(SUSPECTS[name], FEW).values()
     assert not {Verdict.REFUTED, Verdict.UNKNOWN} & set(found)
     assert Verdict.HOLDS in found
+
+
+class Moves(FaultyStore):
+    first = others = MovingLayer
+
+
+def test_a_store_whose_blocks_move_is_exact_if_all_sharers_are_told() -> None:
+    target = Implementation("moves", "1", {KV_STORE: Moves})
+    suite = load_suites()[KV_STORE]
+    selected = frozenset(check.id for check in suite.checks)
+    found = suite.run(target, profile=FEW, seed=0, selected=selected, progress=ignore)
+    assert not {Verdict.REFUTED, Verdict.UNKNOWN} & {row.verdict for row in found}
 
 
 @pytest.mark.slow

@@ -81,7 +81,7 @@ class Holders:
 HELD: dict[str, Callable[[], object]] = {
     "static": lambda: Holders.static() < 0.5,
     "static of numpy": lambda: bool(Holders().legacy() < 0.5),
-    "partial": lambda: Holders.called(),
+    "partial": lambda: bool(Holders.called()),
     "partial of numpy": lambda: bool(Holders.bare()),
 }
 

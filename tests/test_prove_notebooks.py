@@ -57,6 +57,45 @@ def test_the_cells_of_a_notebook_share_their_names() -> None:
     assert loader.notes == ["not run: %matplotlib inline (cell 1)"]
 
 
+def test_cells_after_the_last_one_that_defines_the_name_are_not_run() -> None:
+    notebook(
+        "n.ipynb",
+        "def step(): return 1",
+        "runs = ['early']\ndef step(): return 2",
+        "runs.append('late')\nabsent()",
+        "def law(): return len(runs)",
+    )
+    loader = Loader()
+    assert loader.load("n.ipynb::step")() == 2
+    assert loader.load("n.ipynb::runs") == ["early"]
+    assert loader.notes == []
+    with pytest.raises(BadUse, match=r"n.ipynb::law: cell 3, line 2 `absent\(\)`, failed: NameError"):
+        loader.load("n.ipynb::law")
+
+
+def test_what_functions_use_is_run_though_it_comes_later_and_its_faults_are_noted() -> None:
+    notebook(
+        "n.ipynb",
+        "def step(): return [helper() for _ in range(2)]",
+        "x = 1",
+        "def helper(): return x",
+        "1 / 0\ndef never(): return 0",
+    )
+    loader = Loader()
+    assert loader.load("n.ipynb::step")() == [1, 1]
+    assert loader.notes == []
+    notebook("m.ipynb", "def step(): return helper", "1 / 0", "helper = 3")
+    assert callable(loader.load("m.ipynb::step"))
+    (note,) = loader.notes
+    assert note.startswith("m.ipynb::step: cell 2, line 1 `1 / 0`, failed: ZeroDivisionError")
+    assert note.endswith("it comes after step")
+
+
+def test_a_name_that_no_cell_is_seen_to_define_is_looked_for_in_all_of_them() -> None:
+    notebook("n.ipynb", "x = 1", "globals()['hidden'] = lambda: x")
+    assert Loader().load("n.ipynb::hidden")() == 1
+
+
 def test_a_script_runs_once_under_its_name_and_finds_its_neighbours() -> None:
     Path("folder").mkdir()
     Path("folder/other_one.py").write_text("NUMBER = 5")

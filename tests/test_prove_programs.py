@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tokenlaw
-from support.sampled_programs import DRAFT, bonus_step, chain_step, draw, target_law, target_only
+from support.sampled_programs import bonus_step, chain_step, draw, target_law, target_only
 from tokenlaw.prove_enumeration import Bounds, Named
 from tokenlaw.prove_programs import prove_program
 from tokenlaw.spec.verdicts import PROVED, Evidence, Verdict
@@ -27,9 +27,9 @@ def proof(
 def test_a_textbook_step_is_proved_in_rational_numbers() -> None:
     found = proof(chain_step)
     assert found.verdict is Verdict.HOLDS
-    assert found.message == (
+    assert found.message.startswith(
         "proved: program, completed to 3 tokens, has the target-only law of spec: TV = 0 exactly, in "
-        f"rational numbers ({found.operations} paths)"
+        f"rational numbers ({found.operations} paths)\n"
     )
     assert found.statistics is not None
     assert found.statistics["evidence"] == PROVED
@@ -41,45 +41,6 @@ def test_target_only_decoding_is_proved_against_a_program_as_well() -> None:
     assert proof(target_only).verdict is Verdict.HOLDS
     assert proof(target_only, target_only).verdict is Verdict.HOLDS
     assert proof(chain_step, target_only).verdict is Verdict.REFUTED
-
-
-def test_the_bonus_after_a_rejection_is_blamed() -> None:
-    found = proof(bonus_step)
-    assert found.verdict is Verdict.REFUTED
-    assert "TV = 3/32 (" in found.message
-    assert "then one more token" in found.message
-    assert "without the last token of such paths the law would be exact" in found.message
-    assert "sampled_programs.py:" in found.message
-    assert found.statistics is not None
-    assert (found.statistics["tv_at_least"], found.statistics["tv_at_most"]) == (3 / 32, 3 / 32)
-    assert len(found.statistics["outcomes"]) == 10
-    assert any("rejected" in words for words in found.statistics["path"])
-
-
-def test_a_replacement_from_the_wrong_law_is_refuted_without_blaming_the_last_token() -> None:
-    def resampled() -> list[int]:
-        draft = draw(DRAFT)
-        if random.random() < target_law([])[draft] / DRAFT[draft]:
-            return [draft]
-        return [draw(target_law([]))]
-
-    found = proof(resampled)
-    assert "TV = 1/8 (" in found.message
-    assert "without the last token" not in found.message
-    assert found.statistics is not None
-    assert "rejected" in found.statistics["path"][0]
-
-
-def test_what_the_spec_never_does_is_shown_first_and_by_its_shortest_path() -> None:
-    def stray() -> list[int]:
-        if random.random() < HALF:
-            return [draw([HALF, HALF]), draw([HALF, HALF])]
-        return [7]
-
-    found = proof(stray, lambda tokens: [HALF, HALF])
-    assert "a path that shows it (outcome [7], probability 1/2; impossible under the spec)" in found.message
-    assert found.statistics is not None
-    assert found.statistics["path"][0].startswith("u >= 0.5")
 
 
 def test_rounding_is_no_difference_but_small_deviations_are() -> None:
@@ -148,22 +109,6 @@ def test_a_program_that_always_fails_is_not_refuted() -> None:
         assert "raises KeyError: 'absent', test_prove_programs.py:" in found.message
 
 
-def test_a_program_without_a_finished_path_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tokenlaw.stats.enumeration.choices.MOST_CHOICES", 50)
-
-    def going_on() -> int:
-        tosses = 0
-        while random.random() < Fraction(2, 3):
-            tosses += 1
-        return tosses
-
-    open_ = proof(going_on, going_on, max_paths=1)
-    assert open_.verdict is Verdict.UNKNOWN
-    assert "TV is between 0 and 1 (1 path, 1 of the probability unexplored)" in open_.message
-    assert "emits no token" in proof(going_on, max_paths=1).message
-    assert "1 of the probability unexplored" in proof(going_on, None, max_paths=1).message
-
-
 def test_what_emits_nothing_proves_nothing() -> None:
     found = proof(lambda: [])
     assert found.verdict is Verdict.UNKNOWN
@@ -187,26 +132,6 @@ def test_what_cannot_be_enumerated_is_unknown_and_says_why() -> None:
 
     assert "the same choices led to" in proof(keeping).message
     assert "can't be compared" in proof(lambda: {1, 2}).message
-
-
-def test_a_fixed_seed_is_told() -> None:
-    """The law over seeds is right; plain runs that all end alike, with a chance below 1e-9, give it away."""
-
-    def seeded() -> Any:
-        random.seed(7)
-        return chain_step()
-
-    found = proof(seeded)
-    assert found.verdict is Verdict.HOLDS
-    assert "plain runs of program all had the same outcome" in found.message
-    assert found.statistics is not None
-    assert found.statistics["plain_runs_alike"] > 2
-
-
-def test_nothing_is_said_of_programs_that_draw_anew_or_never() -> None:
-    for found in (proof(chain_step), proof(lambda: [0], lambda tokens: [1.0])):
-        assert found.verdict is Verdict.HOLDS
-        assert "plain runs" not in found.message
 
 
 def test_without_a_spec_the_law_is_told_and_nothing_more() -> None:

@@ -14,6 +14,7 @@ from tokenlaw.properties.strategies import traces
 from tokenlaw.properties.trace import (
     Abort,
     Append,
+    Chunked,
     Evict,
     Fork,
     Free,
@@ -51,6 +52,10 @@ TOUR: tuple[Operation, ...] = (
     SwapIn(0),
     Abort((5,) * 9),
     Abort((5,), 2),
+    Chunked((4,) * 6, 5),
+    Chunked((4,) * 3, 1, 4),
+    Chunked((4,), 0, 4, aborted=True),
+    Chunked((5,) * 9, 7, aborted=True),
     New((6,) * 999),
     LateWrite(0, (1, 1), (2, 2, 2, 2, 2)),
     Weights(),

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from tokenlaw.properties.history import History
 from tokenlaw.properties.shrink import shrink
 from tokenlaw.properties.trace import (
+    Abort,
     Append,
+    Chunked,
     Evict,
     Fork,
     Free,
@@ -114,3 +116,27 @@ def test_shrinking_is_deterministic():
         return is_subsequence([Fork, New, Weights], kinds(candidate))
 
     assert msgspec.json.encode(shrink(trace, fails)) == msgspec.json.encode(shrink(trace, fails))
+
+
+def test_what_is_written_in_chunks_becomes_a_plainer_operation():
+    trace = Trace((New((1, 2)), Chunked((2, 1, 0), 2, 0), Chunked((1, 1, 1), 3, 0, aborted=True)))
+    small = shrink(trace, lambda t: len(t.operations) == 3)
+    assert small.operations == (New((0,)), Append(0, (0,)), Abort((0,), 0))
+
+    def fails(candidate):
+        return any(
+            isinstance(one, Chunked) and 0 < one.written < len(one.tokens) for one in candidate.operations
+        )
+
+    assert shrink(trace, fails).operations == (Chunked((0, 0), 1, 0),)
+
+
+def test_large_ids_become_as_small_as_what_they_show_allows():
+    """Ids that are equal modulo 256, and different ones."""
+
+    def fails(trace):
+        tokens = {token for operation in trace.operations for token in operation.tokens}
+        return len(tokens) == 2 and len({token % 256 for token in tokens}) == 1
+
+    small = shrink(Trace((New((0, 65536)), Append(0, (256, 65536)))), fails)
+    assert small.operations == (New((0, 256)),)

@@ -3,6 +3,7 @@
 import random
 
 import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,8 +12,18 @@ from tokenlaw.properties.block_manager_run import needed_capabilities
 from tokenlaw.properties.history import History
 from tokenlaw.properties.phrases import PHRASES
 from tokenlaw.properties.scene import VOCABULARY, Scene
-from tokenlaw.properties.strategies import perform, supported_phrases, traces
-from tokenlaw.properties.trace import Append, Fork, Free, LateWrite, New, Rollback, Speculate, decode
+from tokenlaw.properties.strategies import VOCABULARIES, perform, supported_phrases, traces
+from tokenlaw.properties.trace import (
+    Append,
+    Chunked,
+    Fork,
+    Free,
+    LateWrite,
+    New,
+    Rollback,
+    Speculate,
+    decode,
+)
 from tokenlaw.properties.words import lines, tell
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
 from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig
@@ -38,17 +49,34 @@ def test_traces_are_plain_data_within_the_capabilities(data):
     assert decode(msgspec.json.encode(trace), "here") == trace
     assert needed_capabilities(trace) <= capabilities
     assert 1 <= len(trace.operations) <= DEV.max_operations
-    assert 3 <= trace.config.num_blocks <= 64
+    assert 3 <= trace.config.num_blocks <= 160
+    assert trace.config.num_blocks <= 64 or trace.config.block_size == 1
     assert trace.config.block_size in (1, 2, 3, 4)
     assert trace.config.window is None or "window" in capabilities
 
 
 @given(traces(EVERYTHING, DEV))
 def test_tokens_are_of_a_small_vocabulary_and_prompts_never_empty(trace):
-    for operation in trace.operations:
-        for name in ("tokens", "drafts", "prompt"):
-            assert set(getattr(operation, name, ())) <= set(range(VOCABULARY))
-        assert getattr(operation, "tokens", (0,))
+    fields = [getattr(one, name, ()) for one in trace.operations for name in ("tokens", "drafts", "prompt")]
+    used = {token for tokens in fields for token in tokens}
+    assert any(used <= set(ids) for ids in VOCABULARIES)
+    assert all(getattr(operation, "tokens", (0,)) for operation in trace.operations)
+
+
+def test_large_ids_are_told_apart_by_their_high_bits_alone():
+    """What keeps the low 8 or 16 bits of an id, or makes a 32-bit float of it, confuses two of them."""
+    large = [ids for ids in VOCABULARIES if max(ids) >= VOCABULARY]
+    assert 0 < len(large) <= len(VOCABULARIES) // 4
+    for narrow in (lambda one: one % 2**8, lambda one: one % 2**16, np.float32):
+        assert any(len({narrow(token) for token in ids}) < VOCABULARY for ids in large)
+    assert all(len(set(ids)) == VOCABULARY and 0 <= min(ids) <= max(ids) < 2**31 for ids in VOCABULARIES)
+
+
+def test_a_part_is_committed_never_nothing_and_never_all():
+    chunked = [one for operations, _ in performed("write in chunks") for one in operations]
+    chunked = [one for one in chunked if isinstance(one, Chunked)]
+    assert all(1 <= one.written < len(one.tokens) for one in chunked)
+    assert {one.aborted for one in chunked} == {True, False}
 
 
 @given(traces(EVERYTHING, DEV))
@@ -148,3 +176,13 @@ def test_history_follows_the_operations():
     assert [sequence.tokens for sequence in history.live] == [(0, 0)]
     assert [sequence.number for sequence in history.freed] == [0, 1]
     assert history.created == 3
+
+
+def test_history_follows_what_is_written_in_chunks():
+    history = History()
+    for operation in (Chunked((1, 2), 1), Chunked((0,), 0, 0), Chunked((2, 2), 1, aborted=True)):
+        history.apply(operation)
+    assert [sequence.tokens for sequence in history.live] == [(1, 2, 0)]
+    history.apply(Chunked((1,), 0, 0, aborted=True))
+    assert [sequence.tokens for sequence in history.freed] == [(2, 2), (1, 2, 0)]
+    assert (history.live, history.created) == ([], 2)

@@ -64,6 +64,9 @@ SHOWN_AND_HIDDEN = {
     "seeds_dropped": ("seeded", "all seeded"),
     "fp16_cumsum": ("wide", "equal laws"),
     "u_bf16": ("near one", "greedy"),
+    "long_runs_unchecked": ("many drafts", "plain"),
+    "last_tile_lost": ("odd vocabulary", "wide"),
+    "low_temp_greedy": ("cold", "cool"),
 }
 """Fault -> the situation in which its tokens differ from the base's, and one in which they don't."""
 

@@ -118,7 +118,7 @@ class Failing(ChainVerifier):
 
 @pytest.mark.parametrize("error", [RuntimeError, MemoryError, KeyError])
 def test_an_exception_in_one_scenario_leaves_the_others_alone(error: type[Exception]) -> None:
-    found = run(lambda: Failing(4096, error))
+    found = run(lambda: Failing(4101, error))
     assert [check for check, verdict in verdicts(found).items() if verdict == "unknown"] == [
         WIDE,
         PREFIXES,

@@ -7,6 +7,7 @@ from tokenlaw.properties.trace import (
     Abort,
     Append,
     Attend,
+    Chunked,
     Evict,
     Fork,
     Free,
@@ -43,6 +44,14 @@ LINES = [
     (FreeAgain(), "free again: nothing was freed"),
     (Abort((1,)), "admit sequence 2, abort it unwritten: token 1"),
     (Abort((1,), 0), "schedule for sequence 0, abort it unwritten: token 1"),
+    (
+        Chunked((1, 0), 1, namespace="b"),
+        "new sequence 2 in namespace 'b': tokens 1 0; write and commit the first 1, then the others",
+    ),
+    (
+        Chunked((1, 0), 5, 0, aborted=True),
+        "append to sequence 0: tokens 1 0; write and commit the first 2, then abort it",
+    ),
     (Evict(1), "evict up to 1 cached block"),
     (Reset(), "reset the cache"),
     (SwapOut(1), "swap sequence 1 out"),

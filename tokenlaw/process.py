@@ -22,7 +22,9 @@ _POLL_SECONDS = 0.1
 _GRACE_SECONDS = 5.0
 _OUTPUT_LINES = 20
 _MARK = "TOKENLAW_CHILD"
-_TOO_SLOW = "took longer in all than its profile allows (a deeper one, or fewer checks by --only, gives more time)"
+_TOO_SLOW = (
+    "took longer in all than its profile allows (a deeper one, or fewer checks by --only, gives more time)"
+)
 # The stack of the thread that waits for the parent's end is nobody's concern.
 _OWN_THREAD = re.compile(r"Thread .*\n(?:  File .*\n)*?  File .* in end_with_parent\n(?:  File .*\n)*\n?")
 _ENVIRONMENT = {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"}

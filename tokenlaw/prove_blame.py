@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tokenlaw.prove_shapes import Line, Shape, Shaped, line_of, outcome_of
@@ -19,6 +19,9 @@ _MOST_SUMS = 4_000_000
 
 _WORTH_TELLING = 0.1
 """Part of the total variation that something has to explain to be called the fault."""
+
+_EXPLAINS = 0.75
+"""Part of the total variation that the last tokens of paths must explain to be called the fault."""
 
 _NOT_RARE = 0.05
 """Part of the largest share of an outcome from which on a path may stand for it."""
@@ -39,13 +42,15 @@ class Blame:
     outcome : what it leads to.
     line : its choices.
     probability : of all paths of its kind that lead to this outcome.
-    last_token : total variation that would be left if this path, and all like it, had no last token; None if
-        that isn't the fault, or if not every path was run.
+    at_last : whether its last token, and that of all paths like it, is the fault, or most of it.
+    last_token : total variation that would be left without these tokens; None if they aren't the fault, or
+        if not every path was run.
     """
 
     outcome: Hashable
     line: Line
     probability: Weight
+    at_last: bool = False
     last_token: float | None = None
 
 
@@ -90,7 +95,8 @@ def blamed(law: Law, comparison: Comparison, completion: Completion | None) -> B
         has_comparisons = any("(" in words for words in told)
         return reads_as_step(told), has_comparisons, _share(law, shaped, above, completion)
 
-    return _blame(law, max(guilty[-_MOST_READ:], key=telling), found.left if law.complete else None)
+    shown = _blame(law, max(guilty[-_MOST_READ:], key=telling))
+    return replace(shown, at_last=True, last_token=found.left if law.complete else None)
 
 
 def _likely(law: Law, shares: Mapping[Any, float]) -> Any:
@@ -105,9 +111,8 @@ def _likely(law: Law, shares: Mapping[Any, float]) -> Any:
     return max(often[-_MOST_READ:], key=telling)
 
 
-def _blame(law: Law, shaped: Any, last_token: float | None = None) -> Blame:
-    line = line_of(law.examples.get(shaped))
-    return Blame(outcome_of(shaped), line, law.probabilities[shaped], last_token)
+def _blame(law: Law, shaped: Any) -> Blame:
+    return Blame(outcome_of(shaped), line_of(law.examples.get(shaped)), law.probabilities[shaped])
 
 
 def _kind(shaped: Any) -> _Kind | None:
@@ -138,7 +143,7 @@ class _LastTokens:
 
 
 def _last_tokens(law: Law, excess: Mapping[Hashable, float], completion: Completion) -> _LastTokens | None:
-    """The kinds of paths whose last token is at fault; None if leaving it out doesn't help."""
+    """The kinds of paths whose last token is at fault; None if leaving it out doesn't help much."""
     kinds: dict[_Kind, list[tuple[Sequences, float]]] = {}
     for shaped, weight in law.probabilities.items():
         # Without its only token a path says nothing, and nothing is wrong with that.
@@ -156,7 +161,8 @@ def _last_tokens(law: Law, excess: Mapping[Hashable, float], completion: Complet
             break
         excess, left = _added(excess, changes.pop(best)), tried[best]
         culprits.append(best)
-    return _LastTokens(frozenset(culprits), left) if culprits else None
+    explains = before - left >= before * _EXPLAINS
+    return _LastTokens(frozenset(culprits), left) if culprits and explains else None
 
 
 def _cut(outcomes: list[tuple[Sequences, float]], completion: Completion) -> dict[Hashable, float]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tokenlaw.prove_command import MAX_PATHS
-from tokenlaw.prove_shapes import with_shapes
+from tokenlaw.prove_plain_runs import PlainRuns, plain_runs
+from tokenlaw.prove_shapes import line_of, outcome_of, with_shapes
 from tokenlaw.spec.suites import Progress
-from tokenlaw.stats.enumeration.exact_law import exact_law
+from tokenlaw.stats.enumeration.exact_law import exact_law, repeat_path
 from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.enumeration.sources import default_sources
 from tokenlaw.stats.enumeration.tape import Source, Tape
@@ -20,6 +21,8 @@ SECONDS_AFTER_STOP = 10.0
 """For so long the spec is enumerated if its program was stopped: nothing can be said without it."""
 
 _TELL_SECONDS = 0.1
+_RATE_SECONDS = 1.0
+"""Earlier it isn't told how many paths a second are run: the first ones are slower."""
 
 
 def never() -> bool:
@@ -44,6 +47,10 @@ class Bounds:
     seconds: float | None = None
     tolerance: float | None = None
     stopped: Callable[[], bool] = never
+
+    def want_plain_runs(self, law: Law) -> bool:
+        """Whether plain runs are to be compared with a law: there is one, and nobody has stopped it."""
+        return bool(law.probabilities) and not self.stopped()
 
     @property
     def of_spec(self) -> "Bounds":
@@ -98,7 +105,31 @@ class Enumeration:
         now = time.perf_counter()
         if now - self._told >= _TELL_SECONDS and paths > 1:
             self._told = now
-            rate = paths / max(now - self._started, 1e-9)
-            what = f"{self.named.name}: paths {paths:,}, {rate:,.0f} a second"
-            self._progress(what, int(explored * WHOLE), WHOLE)
+            seconds = now - self._started
+            rate = f", {paths / seconds:,.0f} a second" if seconds >= _RATE_SECONDS else ""
+            self._progress(f"{self.named.name}: paths {paths:,}{rate}", int(explored * WHOLE), WHOLE)
         return self._bounds.stopped()
+
+    def plain_runs(self, law: Law) -> PlainRuns:
+        """The program with its own random numbers, about as long as its law has taken."""
+        return plain_runs(self.named.function, law.seconds, self._plain_goes_on)
+
+    def run_again(self, law: Law) -> None:
+        """Run the path of the law's first outcome once more, and one that leads to another outcome.
+
+        Raises
+        ------
+        NotRepeatableError
+            They lead to something else by now.
+        """
+        found = list(law.examples)
+        others = [one for one in found[1:] if outcome_of(one) != outcome_of(found[0])]
+        for one in (*found[:1], *others[-1:]):
+            repeat_path(self.program, line_of(law.examples[one]), one, self.sources)
+
+    def _plain_goes_on(self, done: int, planned: int) -> bool:
+        now = time.perf_counter()
+        if now - self._told >= _TELL_SECONDS:
+            self._told = now
+            self._progress(f"{self.named.name}: plain runs {done:,} of {planned:,}", WHOLE, WHOLE)
+        return not self._bounds.stopped()

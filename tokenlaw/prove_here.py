@@ -30,7 +30,8 @@ def prove(
     Parameters
     ----------
     program : called once for each path, without arguments. It draws from ``random``, ``numpy.random`` or
-        torch, and keeps nothing between calls.
+        torch, and keeps nothing between calls. It is also run as it is, about as long as the proof has taken;
+        random generators are afterwards where they were before.
     spec : a function of the tuple of tokens so far that returns the law of the next token (a list, an array,
         a tensor, a dictionary; None where the text has ended): what the program emits, completed by
         target-only decoding, must have the target-only law. Or another program: both laws must be equal.
@@ -44,7 +45,7 @@ def prove(
     Refuted
         The law is another one.
     Inconclusive
-        The law isn't known well enough, or can't be enumerated.
+        The law isn't known well enough, can't be enumerated, or plain runs of the program have another one.
     BadUse
         Program or spec need other arguments, or the spec returns no law.
 

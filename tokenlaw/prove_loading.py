@@ -4,13 +4,12 @@ import ast
 import linecache
 import sys
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
 from tokenlaw.errors import BadUse, described
-from tokenlaw.prove_notebooks import code_cells
+from tokenlaw.prove_notebooks import Cell, cells_needed, code_cells
 from tokenlaw.targets import attribute_of, look_up
 
 SEPARATOR = "::"
@@ -27,10 +26,13 @@ class Loader:
 
     def __init__(self) -> None:
         self.notes: list[str] = []
-        self._files: dict[Path, ModuleType] = {}
+        self._files: dict[Path, _Script | _Notebook] = {}
 
     def load(self, address: str) -> Any:
         """What ``module:attribute``, ``file.py::name`` or ``file.ipynb::name`` is.
+
+        Of a notebook the last cell that defines the name is run, with those before it. Later ones are run if
+        they define what functions use; that one of them fails is noted.
 
         Raises
         ------
@@ -42,54 +44,89 @@ class Loader:
             return look_up(address, address)
         if not file or not name:
             raise BadUse(f"{address}: write file.py::function or file.ipynb::function")
-        return attribute_of(self._file(address, Path(file)), address, name)
+        try:
+            module = self._file(address, Path(file)).reach(address, name.partition(".")[0])
+        except OSError as error:
+            raise BadUse(f"{address}: can't be read: {described(error)}") from None
+        return attribute_of(module, address, name)
 
-    def _file(self, address: str, path: Path) -> ModuleType:
+    def _file(self, address: str, path: Path) -> "_Script | _Notebook":
         whole = path.resolve()
         if whole not in self._files:
             if path.suffix not in (".py", ".ipynb"):
                 raise BadUse(f"{address}: {path.name} is neither a script (.py) nor a notebook (.ipynb)")
             if not path.is_file():
                 raise BadUse(f"{address}: there is no file {path}")
-            try:
-                self._files[whole] = self._run(address, whole)
-            except OSError as error:
-                raise BadUse(f"{address}: can't be read: {described(error)}") from None
+            self._files[whole] = _Script(whole) if path.suffix == ".py" else _Notebook(whole, self.notes)
         return self._files[whole]
 
-    def _run(self, address: str, path: Path) -> ModuleType:
-        """Run a script or a notebook as a module named after it, which can import its neighbours."""
+
+class _File:
+    """A file that is run as a module named after it, which can import its neighbours."""
+
+    def __init__(self, path: Path) -> None:
         name = path.stem if path.stem not in sys.modules else f"{path.stem} (file)"
-        module = ModuleType(name)
-        module.__file__ = str(path)
-        sys.modules[name] = module
+        self.path, self.module = path, ModuleType(name)
+        self.module.__file__ = str(path)
+        sys.modules[name] = self.module
         if str(path.parent) not in sys.path:
             sys.path.insert(0, str(path.parent))
-        parts = _script(address, path) if path.suffix == ".py" else self._notebook(address, path, module)
-        for where, code in parts:
+
+    def _run(self, address: str, where: str, code: CodeType) -> None:
+        try:
+            exec(code, self.module.__dict__)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            line = _line(error, self.path)
+            raise BadUse(f"{address}: {where}{line} failed: {described(error)}") from error
+
+
+class _Script(_File):
+    """A file of Python, run as a whole the first time."""
+
+    _was_run = False
+
+    def reach(self, address: str, name: str) -> ModuleType:
+        """The module."""
+        if not self._was_run:
+            code = _compiled(address, self.path.read_bytes(), str(self.path))
+            self._run(address, "the script", code)
+            self._was_run = True
+        return self.module
+
+
+class _Notebook(_File):
+    """A notebook, of which no more cells are run than somebody needs."""
+
+    def __init__(self, path: Path, notes: list[str]) -> None:
+        self._cells, self._notes = list(code_cells(path)), notes
+        super().__init__(path)
+        self.module.__dict__["display"] = print  # what IPython gives every cell
+        self._done = 0
+
+    def reach(self, address: str, name: str) -> ModuleType:
+        """The module, run as far as the cells that this name needs."""
+        defined, needed = cells_needed([cell.source for cell in self._cells], name)
+        while self._done < needed:
+            cell = self._cells[self._done]
             try:
-                exec(code, module.__dict__)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                raise BadUse(f"{address}: {where}{_line(error, path)} failed: {described(error)}") from error
-        return module
+                self._run_cell(address, cell)
+            except BadUse as error:
+                if self._done < defined:
+                    raise
+                self._notes.append(f"{error}; it comes after {name}")
+                break
+            self._done += 1
+        return self.module
 
-    def _notebook(self, address: str, path: Path, module: ModuleType) -> Iterator[tuple[str, CodeType]]:
-        """The cells of a notebook, each with its name."""
-        module.__dict__["display"] = print  # what IPython gives every cell
-        for cell in code_cells(path):
-            for line in cell.skipped:
-                self.notes.append(f"not run: {line} (cell {cell.number})")
-            where = f"cell {cell.number}"
-            # In the cache of lines without a time: it isn't looked for on the disk again.
-            file = f"{path}, {where}"
-            linecache.cache[file] = (len(cell.source), None, cell.source.splitlines(keepends=True), file)
-            yield where, _compiled(f"{address}: {where}", cell.source, file)
-
-
-def _script(address: str, path: Path) -> Iterator[tuple[str, CodeType]]:
-    yield "the script", _compiled(address, path.read_bytes(), str(path))
+    def _run_cell(self, address: str, cell: Cell) -> None:
+        where = f"cell {cell.number}"
+        self._notes += [f"not run: {line} ({where})" for line in cell.skipped]
+        # In the cache of lines without a time: it isn't looked for on the disk again.
+        file = f"{self.path}, {where}"
+        linecache.cache[file] = (len(cell.source), None, cell.source.splitlines(keepends=True), file)
+        self._run(address, where, _compiled(f"{address}: {where}", cell.source, file))
 
 
 def _compiled(where: str, source: str | bytes, file: str) -> CodeType:

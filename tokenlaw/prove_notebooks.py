@@ -2,9 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from symtable import SymbolTable, symtable
 
 import msgspec
 
@@ -75,6 +76,57 @@ def python_cell(number: int, source: str) -> Cell:
     skipped = [line for line in lines if _MAGIC.match(line)]
     kept = [_nothing(line) if line in skipped else line for line in lines]
     return Cell(number, "\n".join(kept), tuple(line.strip() for line in skipped))
+
+
+def cells_needed(sources: Sequence[str], name: str) -> tuple[int, int]:
+    """How many cells are run to define a name (by the last that does), and to define what functions use.
+
+    All cells if none is seen to define it.
+
+    >>> cells_needed(["def f(): return g()", "x = 1", "def g(): return 2", "f = 1 / f()", "y = 2"], "g")
+    (3, 3)
+    >>> cells_needed(["def f(): return g()", "x = 1", "def g(): return 2", "y = 2"], "f")
+    (1, 3)
+    """
+    scopes = [_Names.of(source) for source in sources]
+    defining = [number for number, scope in enumerate(scopes, start=1) if name in scope.bound]
+    if not defining:
+        return len(sources), len(sources)
+    needed = defining[-1]
+    while True:
+        run = scopes[:needed]
+        missing = {each for scope in run for each in scope.used} - {
+            each for scope in run for each in scope.bound
+        }
+        later = [number for number in range(needed, len(scopes)) if scopes[number].bound & missing]
+        if not later:
+            return defining[-1], needed
+        needed = later[0] + 1
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Names that a cell gives to something, and those of the notebook that its functions use."""
+
+    bound: frozenset[str] = frozenset()
+    used: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, source: str) -> "_Names":
+        """Those of this source; none if it isn't Python."""
+        try:
+            table = symtable(source, "cell", "exec")
+        except (SyntaxError, ValueError):
+            return cls()
+        bound = {each.get_name() for each in table.get_symbols() if each.is_assigned() or each.is_imported()}
+        return cls(frozenset(bound), frozenset(_globals_of(table)))
+
+
+def _globals_of(table: SymbolTable) -> Iterator[str]:
+    """The global names that functions and classes in it use, at any depth."""
+    for child in table.get_children():
+        yield from (each.get_name() for each in child.get_symbols() if each.is_global())
+        yield from _globals_of(child)
 
 
 def _is_python(source: str) -> bool:

@@ -1,71 +1,109 @@
-"""Plain runs of a proved program: does it draw anew each time?
+"""Plain runs of a program, with its own random numbers: do they have the law that was enumerated?
 
-Seeds that a program sets itself don't matter to a proof, which is over all of them. One that sets the same
-seed before it draws has the proved law over seeds, but gives one and the same outcome run after run.
+What is enumerated is the program with random numbers that are decided, run after run in one process. Where it
+keeps state, draws numbers that nobody sees, or looks at what kind its numbers are, plain runs may be others.
 """
 
-import math
 import time
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
+from tokenlaw.prove_generators import undisturbed
 from tokenlaw.stats.enumeration.exploration import frozen
-from tokenlaw.stats.enumeration.law import Law, Raised
+from tokenlaw.stats.enumeration.law import Raised
 
-ALPHA = 1e-9
-"""Probability that a program that draws anew is said to repeat itself."""
+LEAST_RUNS, MOST_RUNS = 50, 2_000
+"""How many runs are made; fewer than the first only if they are slow."""
 
-MOST_RUNS, MOST_SECONDS = 1000, 2.0
+LEAST_SECONDS = 0.25
+"""So long plain runs may always take; else as long as the enumeration did."""
+
+SECONDS_OF_LEAST_RUNS = 1.0
+"""Within this time the least runs are made, whatever the enumeration took."""
+
+_LATE = 4.0
+"""After so many times the time that was planned no further runs are made."""
+
+_PILOT = 3
+_PILOT_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
-class Alike:
-    """Plain runs that all had one outcome.
+class PlainRuns:
+    """Outcomes of plain runs.
 
     Attributes
     ----------
-    runs : how many.
-    chance : the probability of that, if each draws anew.
+    pilot : of the runs that told how long one takes.
+    counts : of the others. How many they should be was decided before.
+    cut : whether they became fewer, so that their number may depend on what came out.
     """
 
-    runs: int
-    chance: float
+    pilot: Mapping[Hashable, int]
+    counts: Mapping[Hashable, int]
+    cut: bool = False
 
-    def words(self, name: str) -> str:
-        """What a proof of the program of this name says."""
-        return (
-            f"but {self.runs} plain runs of {name} all had the same outcome, which has the probability "
-            f"{self.chance:.2g} if each draws anew: it sets the same seed, and the proof is over all seeds"
-        )
+    @property
+    def every(self) -> Mapping[Hashable, int]:
+        """The counts of all runs."""
+        return Counter(self.pilot) + Counter(self.counts)
 
 
-def repeats(program: Callable[[], Any], law: Law) -> Alike | None:
-    """Plain runs that had one outcome too often to be chance; None if they differ, or if it may be chance.
+def plain_runs(program: Callable[[], Any], seconds: float, goes_on: Callable[[int, int], bool]) -> PlainRuns:
+    """Run a program with its own random numbers; generators are afterwards where they were before.
 
     Parameters
     ----------
-    program : called without arguments, its random numbers undisturbed.
-    law : that it was proved to have.
+    program : called without arguments.
+    seconds : that the enumeration took; plain runs take about as long at most.
+    goes_on : asked before each run, with the number of runs done and planned, whether more are wanted.
 
     Examples
     --------
-    >>> repeats(lambda: 0, Law({0: 0.5, 1: 0.5}))
-    Alike(runs=31, chance=9.313225746154785e-10)
-    >>> repeats(lambda: 0, Law({0: 1.0})) is None
-    True
+    >>> found = plain_runs(lambda: 7, 0.0, lambda done, planned: True)
+    >>> found.pilot, found.counts, found.cut
+    (Counter({7: 3}), Counter({7: 1997}), False)
     """
-    first, stop = _plain(program), time.perf_counter() + MOST_SECONDS
-    for runs in range(1, MOST_RUNS + 1):
-        chance = math.fsum(float(weight) ** runs for weight in law.probabilities.values())
-        if chance <= ALPHA:
-            return Alike(runs, chance)
-        if time.perf_counter() > stop or _plain(program) != first:
-            return None
-    return None
+    pilot, took = Counter[Hashable](), list[float]()
+    with undisturbed(program):
+        while len(took) < _PILOT and sum(took) < _PILOT_SECONDS and goes_on(len(took), _PILOT):
+            started = time.perf_counter()
+            pilot[plain_outcome(program)] += 1
+            took.append(time.perf_counter() - started)
+        planned = max(runs_planned(median(took), seconds) - len(took), 0) if took else 0
+        counts = _counted(program, planned, _LATE * max(seconds, SECONDS_OF_LEAST_RUNS), goes_on)
+    return PlainRuns(pilot, counts, counts.total() < planned)
 
 
-def _plain(program: Callable[[], Any]) -> Hashable:
+def _counted(
+    program: Callable[[], Any], planned: int, seconds: float, goes_on: Callable[[int, int], bool]
+) -> Counter[Hashable]:
+    counts, stop = Counter[Hashable](), time.perf_counter() + seconds
+    for done in range(planned):
+        if time.perf_counter() > stop or not goes_on(done, planned):
+            break
+        counts[plain_outcome(program)] += 1
+    return counts
+
+
+def runs_planned(each: float, seconds: float) -> int:
+    """How many runs are made if one takes ``each`` seconds, and the enumeration took so many.
+
+    >>> [runs_planned(each, 3.0) for each in (1e-5, 1e-2, 0.1, 10.0)]
+    [2000, 300, 30, 1]
+    >>> runs_planned(1e-2, 0.0), runs_planned(0.1, 0.0)
+    (50, 10)
+    """
+    each = max(each, 1e-9)
+    least = min(LEAST_RUNS, int(SECONDS_OF_LEAST_RUNS / each))
+    return min(max(int(max(seconds, LEAST_SECONDS) / each), least, 1), MOST_RUNS)
+
+
+def plain_outcome(program: Callable[[], Any]) -> Hashable:
+    """What one run returns or raises, as an enumerated law has it."""
     try:
         return frozen(program())
     except (Exception, SystemExit) as error:

@@ -8,9 +8,9 @@ from typing import Any
 from tokenlaw.conversation import ignore
 from tokenlaw.prove_blame import blamed
 from tokenlaw.prove_command import PROGRAM
-from tokenlaw.prove_enumeration import WHOLE, Bounds, Enumeration, Named
-from tokenlaw.prove_plain_runs import repeats
-from tokenlaw.prove_shapes import line_of, outcome_of
+from tokenlaw.prove_enumerated import Enumerated, Plain, plain_of
+from tokenlaw.prove_enumeration import WHOLE, Bounds, Named
+from tokenlaw.prove_shapes import line_of
 from tokenlaw.prove_signatures import is_next_token_law, require_program
 from tokenlaw.prove_spec import MOST_TEXTS, Completion, NextToken, completion_of
 from tokenlaw.prove_text import (
@@ -21,6 +21,8 @@ from tokenlaw.prove_text import (
     laws_side_by_side,
     outcome_rows,
     path_in_words,
+    plain_table,
+    plain_words,
     reached,
 )
 from tokenlaw.prove_verdict import Comparison
@@ -62,21 +64,26 @@ def prove_program(
 
 
 def _alone(program: Named, bounds: Bounds, progress: Progress) -> Evidence:
-    enumeration = Enumeration(program, bounds, progress)
-    law = enumeration.law().map(outcome_of)
+    found = Enumerated(program, bounds, progress)
+    law = found.law
     if _only_raises(law):
-        return _fails(enumeration, law)
+        return _fails(found)
+    rows: dict[str, Any] = {"outcomes": law_rows(law)}
+    seen = found.plain() if bounds.want_plain_runs(law) else None
+    if seen and (seen.impossible or seen.unlikely):
+        message = f"the law of {program.name} isn't known: {plain_words(seen, program.name)}"
+        text = f"{message}\n\n{plain_table(seen)}"
+        return _evidence(Verdict.UNKNOWN, law, text, rows | seen.statistics)
     message = f"the law of {program.name} ({effort(law)}); nothing was compared with it: there is no spec"
-    rows = {"outcomes": law_rows(law)}
-    return _evidence(Verdict.NOT_EXERCISED, law, f"{message}\n{law_alone(law)}", rows)
+    parts = [message, law_alone(law), *([plain_words(seen, program.name)] if seen and seen.runs else [])]
+    return _evidence(Verdict.NOT_EXERCISED, law, "\n".join(parts), rows | (seen.statistics if seen else {}))
 
 
 def _against_next_token(program: Named, spec: Named, bounds: Bounds, progress: Progress) -> Evidence:
-    enumeration = Enumeration(program, bounds, progress)
-    shaped = enumeration.law()
+    found = Enumerated(program, bounds, progress)
+    law = found.law
     what = f"{program.name}: compared with {spec.name}"
     next_token = NextToken(spec.function, spec.name, lambda: progress(what, WHOLE, WHOLE))
-    law = shaped.map(outcome_of)
     completion = completion_of(law, next_token)
     longest, compared = completion.longest, completion.length
     if not longest and not _only_raises(law):
@@ -84,7 +91,7 @@ def _against_next_token(program: Named, spec: Named, bounds: Bounds, progress: P
     completed = replace(law, probabilities=completion(law.probabilities.items()), examples={})
     comparison = Comparison(completed, completion.target(), whole=compared == longest)
     claim = f"{program.name}, completed to {_tokens(longest)}, has the target-only law of {spec.name}"
-    judged = _Judged(claim, enumeration, shaped, comparison, completion, bounds)
+    judged = _Judged(claim, found, comparison, completion, bounds)
     note = None if comparison.whole else _only_beginnings(longest, compared)
     return judged.evidence({"tokens": longest, "tokens_compared": compared}, note)
 
@@ -102,12 +109,11 @@ def _only_beginnings(longest: int, compared: int) -> str:
 
 
 def _against_program(program: Named, spec: Named, bounds: Bounds, progress: Progress) -> Evidence:
-    enumeration = Enumeration(program, bounds, progress)
-    shaped = enumeration.law()
-    target = Enumeration(spec, bounds.of_spec, progress).law().map(outcome_of)
-    comparison = Comparison(shaped.map(outcome_of), target)
+    found, against = Enumerated(program, bounds, progress), Enumerated(spec, bounds.of_spec, progress)
+    target = against.law
+    comparison = Comparison(found.law, target)
     claim = f"{program.name} has the law of {spec.name}"
-    judged = _Judged(claim, enumeration, shaped, comparison, None, bounds)
+    judged = _Judged(claim, found, comparison, None, bounds, against)
     return judged.evidence({"spec_paths": target.paths, "spec_unexplored": float(target.unexplored)})
 
 
@@ -116,11 +122,11 @@ class _Judged:
     """A claim, and what the laws say about it."""
 
     claim: str
-    enumeration: Enumeration
-    shaped: Law
+    found: Enumerated
     comparison: Comparison
     completion: Completion | None
     bounds: Bounds
+    against: Enumerated | None = None
 
     def evidence(self, further: dict[str, Any], note: str | None = None) -> Evidence:
         """The verdict with everything behind it; ``further`` goes into the statistics.
@@ -129,16 +135,14 @@ class _Judged:
         """
         law, allowed = self.comparison.program, self.comparison.allowed(self.bounds.tolerance)
         if _only_raises(law):
-            return _fails(self.enumeration, self.shaped)
+            return _fails(self.found)
         verdict = self.comparison.verdict(self.bounds.tolerance)
-        lower, upper = self.comparison.bounds
-        statistics = further | {
-            "tv_at_least": float(lower),
-            "tv_at_most": float(upper),
-            "tolerance": allowed,
-            "rational": self.comparison.rational,
-            "outcomes": outcome_rows(self.comparison.differences),
-        }
+        plain = self._plain(verdict)
+        statistics = further | self._statistics(allowed) | plain.statistics
+        if plain.wrong is not None:
+            statistics |= {"tv_at_least": 0.0, "tv_at_most": 1.0}
+            text = f"{_OPENINGS[Verdict.UNKNOWN]}{self.claim}: {plain.wrong}"
+            return _evidence(Verdict.UNKNOWN, law, text, statistics)
         parts = [f"{_OPENINGS[verdict]}{self.claim}: {reached(self.comparison, allowed)} ({effort(law)})"]
         if note is not None:
             parts.append(note)
@@ -148,34 +152,48 @@ class _Judged:
             path, told = self._fault(allowed)
             statistics["path"] = path
             parts += told
-        if verdict is Verdict.HOLDS and (alike := repeats(self.enumeration.named.function, self._own_law)):
-            statistics["plain_runs_alike"] = alike.runs
-            parts.append(alike.words(self.enumeration.named.name))
-        return _evidence(verdict, law, "\n".join(parts), statistics)
+        return _evidence(verdict, law, "\n".join([*parts, *plain.notes]), statistics)
+
+    def _statistics(self, allowed: float) -> dict[str, Any]:
+        lower, upper = self.comparison.bounds
+        return {
+            "tv_at_least": float(lower),
+            "tv_at_most": float(upper),
+            "tolerance": allowed,
+            "rational": self.comparison.rational,
+            "outcomes": outcome_rows(self.comparison.differences),
+        }
+
+    def _plain(self, verdict: Verdict) -> Plain:
+        """What plain runs say, of the spec as well if it is a program."""
+        if verdict is Verdict.UNKNOWN or not self.bounds.want_plain_runs(self.comparison.program):
+            return Plain()
+        seen = plain_of(self.found, verdict)
+        if seen.wrong is not None or self.against is None:
+            return seen
+        return seen.beside(plain_of(self.against, verdict))
 
     def _remedy(self) -> str:
-        if self.comparison.program.complete and self.comparison.spec.complete:
-            return GUARDED
+        laws = self.comparison.program, self.comparison.spec
+        if all(law.complete or law.endless for law in laws):
+            return GUARDED if all(law.complete for law in laws) else ENDLESS
         return STOPPED if self.bounds.stopped() else MORE
-
-    @property
-    def _own_law(self) -> Law:
-        """Of what the program returns, nothing completed."""
-        return self.shaped.map(outcome_of)
 
     def _fault(self, allowed: float) -> tuple[list[str], list[str]]:
         """The choices of the path to blame, and everything there is to say about it."""
         table = laws_side_by_side(self.comparison)
-        blame = blamed(self.shaped, self.comparison, self.completion)
+        blame = blamed(self.found.shaped, self.comparison, self.completion)
         if blame is None:
             return [], ["", table]
-        retell(self.enumeration.program, Path(blame.line), self.enumeration.sources)
+        enumeration = self.found.enumeration
+        retell(enumeration.program, Path(blame.line), enumeration.sources)
         words = path_in_words(blame, as_tokens=self.completion is not None)
         return words, ["", blame_text(blame, words, self.comparison, allowed), "", table]
 
 
 MORE = "run more paths (--max-paths, --seconds), or make the program smaller"
 GUARDED = "add smaller constants to random numbers, or allow a larger --tolerance"
+ENDLESS = "what is left may have no end; allow a --tolerance of 1e-12, say"
 STOPPED = "it was stopped (Ctrl-C); run it again, for longer"
 
 _OPENINGS = {
@@ -190,8 +208,9 @@ def _evidence(verdict: Verdict, law: Law, message: str, statistics: dict[str, An
     return Evidence(LAW, verdict, {"paths": law.paths}, law.paths, message=message, statistics=data)
 
 
-def _fails(enumeration: Enumeration, law: Law) -> Evidence:
+def _fails(found: Enumerated) -> Evidence:
     """Nothing but exceptions: more likely a mistake in the program than its law."""
+    law, enumeration = found.law, found.enumeration
     outcome, example = next(iter(law.examples.items()))
     error = retell(enumeration.program, Path(line_of(example)), enumeration.sources)
     frames = [] if error is None else [frame for frame, _ in walk_tb(error.__traceback__)][::-1]

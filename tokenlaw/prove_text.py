@@ -3,10 +3,12 @@
 # ruff: noqa: PLC0415 - few proofs need a table, and everybody who checks something imports this
 
 import io
+import math
 from collections.abc import Hashable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from tokenlaw.prove_agreement import ALPHA, Agreement
 from tokenlaw.prove_blame import Blame, reads_as_step
 from tokenlaw.prove_spec import tokens_of
 from tokenlaw.prove_verdict import Comparison, Difference
@@ -24,6 +26,10 @@ _LONGEST_OUTCOME = 60
 _WIDTH = 110
 _SUMS = 1e-12
 """Sums of probabilities have errors of this size, even if they come out equal."""
+_UNSEEN = (
+    "draws numbers that aren't seen (os.urandom, C++ code), or answers differently when numbers are undecided"
+)
+_ONE_MORE, _NEXT = "then one more token", "then token"
 _MANY_PATHS = 100
 """Of fewer paths it isn't told how fast they were run."""
 
@@ -70,7 +76,7 @@ def reached(comparison: Comparison, allowed: float) -> str:
         return "TV = 0 exactly, in rational numbers"
     tolerance = f", tolerance {allowed:g}" if allowed else ""
     holds = comparison.verdict(allowed) is Verdict.HOLDS
-    if upper - lower > _SUMS and (lower or not holds):
+    if upper - lower > (0 if comparison.rational else _SUMS) and (lower or not holds):
         return f"TV is between {_number(lower)} and {_number(upper)}{tolerance}"
     if holds:
         # Rounded up: a bound must not be less than what was found.
@@ -88,6 +94,8 @@ def effort(law: Law) -> str:
     """
     paths = "1 path" if law.paths == 1 else f"{law.paths:,} paths"
     left = f", {_number(law.unexplored)} of the probability unexplored" if law.unexplored else ""
+    if law.endless:
+        left += ", which is less than rounding can tell"
     seconds = f", {law.seconds:,.0f} s" if law.seconds >= 1 else ""
     rate = f", {law.paths / law.seconds:,.0f} paths/s" if law.seconds and law.paths >= _MANY_PATHS else ""
     changed = rounded_up(float(max(law.neglected, _SUMS)))
@@ -116,6 +124,54 @@ def law_alone(law: Law) -> str:
     return _table("outcome", ("probability",), rows) + (
         f"\n... and {more:,} outcomes more" if more > 0 else ""
     )
+
+
+def plain_table(found: Agreement) -> str:
+    """A table of the outcomes of plain runs whose frequencies are farthest from the law."""
+    runs, law = sum(found.counts.values()), found.law.probabilities
+    expected = {outcome: runs * float(weight) for outcome, weight in law.items()}
+
+    def distance(outcome: Hashable) -> float:
+        seen, mean = found.counts.get(outcome, 0), expected.get(outcome, 0.0)
+        return (seen - mean) ** 2 / mean if mean else math.inf
+
+    outcomes = sorted({**found.counts, **expected}, key=distance, reverse=True)
+    rows = [
+        (outcome, f"{found.counts.get(outcome, 0):,}", f"{expected.get(outcome, 0):,.4g}")
+        for outcome in outcomes[:_SHOWN]
+    ]
+    heading = f"outcome ({len(rows)} of {len(outcomes):,})"
+    return _table(heading, ("plain runs", "expected by the law"), rows)
+
+
+def plain_words(found: Agreement, name: str) -> str:
+    """What plain runs of a program of this name say: that they agree with its law, or why not.
+
+    >>> law = Law({0: 0.5, 1: 0.5})
+    >>> plain_words(Agreement(2000, law, {0: 1000, 1: 1000}, p_value=1.0), "step")
+    '2,000 plain runs of step agree with its law (chi-square and binomial tests, false alarm 1e-09)'
+    """
+    runs = "1 plain run" if found.runs == 1 else f"{found.runs:,} plain runs"
+    if found.impossible:
+        which = f"{found.strays:,} of {runs}" if found.runs > 1 else runs
+        return (
+            f"a plain run of {name} gave {_outcome_text(found.stray)}, which the enumerated law says can't "
+            f"happen ({which} gave such an outcome): the program keeps state, {_UNSEEN}"
+        )
+    if found.unlikely:
+        return (
+            f"{runs} of {name} don't have the frequencies of the enumerated law (false alarm {ALPHA:g}): the "
+            f"program keeps state, sets the same seed for some of its draws, {_UNSEEN}"
+        )
+    if found.alike:
+        return (
+            f"but {runs} of {name} all had the same outcome, which has a probability below {ALPHA:g} if each "
+            "draws anew: it sets the same seed, and the proof is over all seeds; or it answers differently "
+            "when numbers are undecided"
+        )
+    agree = "agrees" if found.runs == 1 else "agree"
+    tests = f" (chi-square and binomial tests, false alarm {ALPHA:g})" if found.tested else ""
+    return f"{runs} of {name} {agree} with its law{tests}"
 
 
 def law_rows(law: Law) -> list[dict[str, Any]]:
@@ -151,6 +207,11 @@ def path_in_words(blame: Blame, *, as_tokens: bool) -> list[str]:
     """What happened on a path; ``as_tokens`` if its outcome is what it emitted."""
     as_tokens = as_tokens and not isinstance(blame.outcome, Raised)
     told = narrate(blame.line, tokens_of(blame.outcome) if as_tokens else blame.outcome)
+    if not blame.at_last:
+        # The next step's own token, perhaps: only where leaving it out helps it is one too many.
+        told = [
+            words.replace(_ONE_MORE, _NEXT, 1) if words.startswith(_ONE_MORE) else words for words in told
+        ]
     return [one_line(words) for words in (told if reads_as_step(told) else told[:-1])]
 
 

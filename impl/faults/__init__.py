@@ -6,6 +6,7 @@ from tokenlaw.impl.faults.attention_base import SteppedAttention
 from tokenlaw.impl.faults.attention_formula import FORMULA_FAULTS
 from tokenlaw.impl.faults.attention_memory import MEMORY_FAULTS
 from tokenlaw.impl.faults.attention_merging import MERGE_FAULTS
+from tokenlaw.impl.faults.attention_sizes import SIZE_FAULTS
 from tokenlaw.impl.faults.decoder_base import decoder_with
 from tokenlaw.impl.faults.decoder_cache import DECODER_CACHE_FAULTS
 from tokenlaw.impl.faults.decoder_drafts import DECODER_DRAFT_FAULTS
@@ -29,6 +30,7 @@ from tokenlaw.impl.faults.kv_sharing import SHARING_FAULTS
 from tokenlaw.impl.faults.planted import Fault, by_name
 from tokenlaw.impl.faults.store_base import FaultyStore
 from tokenlaw.impl.faults.store_copies import COPY_FAULTS
+from tokenlaw.impl.faults.store_moves import MOVE_FAULTS
 from tokenlaw.impl.faults.store_rewinding import REWIND_FAULTS
 from tokenlaw.impl.faults.store_sequences import SEQUENCE_FAULTS
 from tokenlaw.impl.faults.store_writes import WRITE_FAULTS
@@ -37,6 +39,7 @@ from tokenlaw.impl.faults.verifier_base import ChainVerifier
 from tokenlaw.impl.faults.verifier_bonus import BONUS_FAULTS
 from tokenlaw.impl.faults.verifier_parameters import PARAMETER_FAULTS
 from tokenlaw.impl.faults.verifier_precision import PRECISION_FAULTS
+from tokenlaw.impl.faults.verifier_ranges import RANGE_FAULTS
 from tokenlaw.impl.faults.verifier_residual import RESIDUAL_FAULTS
 from tokenlaw.impl.faults.verifier_rows import ROW_FAULTS
 from tokenlaw.impl.faults.verifier_stopping import STOPPING_FAULTS
@@ -54,10 +57,12 @@ MANAGER_FAULTS: Mapping[str, Fault] = by_name(
 )
 """Faults of block managers by their names."""
 
-STORE_FAULTS: Mapping[str, Fault] = by_name(COPY_FAULTS + SEQUENCE_FAULTS + WRITE_FAULTS + REWIND_FAULTS)
+STORE_FAULTS: Mapping[str, Fault] = by_name(
+    COPY_FAULTS + SEQUENCE_FAULTS + MOVE_FAULTS + WRITE_FAULTS + REWIND_FAULTS
+)
 """Faults of KV stores by their names."""
 
-ATTENTION_FAULTS: Mapping[str, Fault] = by_name(FORMULA_FAULTS + MERGE_FAULTS + MEMORY_FAULTS)
+ATTENTION_FAULTS: Mapping[str, Fault] = by_name(FORMULA_FAULTS + MERGE_FAULTS + MEMORY_FAULTS + SIZE_FAULTS)
 """Faults of attention kernels by their names."""
 
 VERIFIER_FAULTS: Mapping[str, Fault] = by_name(
@@ -69,6 +74,7 @@ VERIFIER_FAULTS: Mapping[str, Fault] = by_name(
     + PARAMETER_FAULTS
     + STREAM_FAULTS
     + PRECISION_FAULTS
+    + RANGE_FAULTS
     + TREE_FAULTS
 )
 """Faults of verifiers by their names."""

@@ -99,7 +99,7 @@ class SoftcapIgnored(SteppedAttention):
     """The softcap is taken, and nothing is done with it.
 
     Classes: C17.
-    Report: flashinfer-ai/flashinfer 3717 (a step of the formula skipped on one path).
+    Report: none known of this form; nearest is flashinfer-ai/flashinfer 4014 (a stale scale).
     Effect: large scores count too much.
     Weakest check: attention/softcap.
     """
@@ -113,7 +113,7 @@ class SoftcapAfterMask(SteppedAttention):
     """The cap comes after the mask, and caps minus infinity too.
 
     Classes: C17.
-    Report: flashinfer-ai/flashinfer 3717 (masked keys count).
+    Report: none known of this form; nearest is flashinfer-ai/flashinfer 3717 (masked keys count).
     Effect: keys that mustn't be seen take part.
     Weakest check: attention/softcap.
     """
@@ -146,7 +146,7 @@ class AlibiSign(SteppedAttention):
     """ALiBi rewards distance.
 
     Classes: C21.
-    Report: nano-vllm 67 (positions of keys and queries mixed up).
+    Report: none known of this form; nearest is nano-vllm 67 (a position off by one).
     Effect: far keys count most.
     Weakest check: attention/alibi.
     """

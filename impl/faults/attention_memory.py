@@ -221,7 +221,8 @@ class ZeroesTail(SteppedAttention):
     """The rest of the last page is cleared in the caller's cache.
 
     Classes: C16.
-    Report: vllm-project/vllm 13922; flashinfer-ai/flashinfer 945.
+    Report: none known of this form; nearest is ml-explore/mlx-lm 1097 (a value that the caller
+    holds is changed).
     Effect: what another step wrote there is lost.
     Weakest check: attention/inputs.
     """

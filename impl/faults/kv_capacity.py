@@ -11,7 +11,7 @@ class RefusesTheLastBlock(FaultyManager):
     """A prompt that fills the pool exactly is refused.
 
     Classes: C6.
-    Report: ROCm ATOM 250.
+    Report: none known of this form; nearest is Megatron-LM 5822 (a pool that is just full).
     Effect: one block is never used.
     Weakest check: kv/partition.
     """
@@ -86,7 +86,7 @@ class KeepsMoreThanItDeclares(FaultyManager):
     """A rejection keeps blocks for eight more tokens, and nobody is told.
 
     Classes: C12.
-    Report: TensorRT-LLM 16448, 16455.
+    Report: none known of this form; nearest is SGLang 13826 (blocks of drafts stay held).
     Effect: blocks that nobody may need are held.
     Weakest check: kv/waste.
     """

@@ -177,6 +177,10 @@ class RoundsWeights(SteppedAttention):
 
 _SECTION = "the length that is observed counts every scheduled token, and the look-ahead is declared"
 _EFFICIENCY = "what is cached, and for how long, changes the hit rate and never the content"
+_ORPHANS = (
+    "which block goes first changes the hit rate and never the content: hits stop at the hole, and what lies "
+    "behind it is out of reach until its head is cached again"
+)
 _ROUNDING = "sums in another order differ within the bound; equal bits aren't claimed"
 _ROWS: tuple[tuple[str, str, str, Any], ...] = (
     ("manager", "vllm-project/vllm 55092", "identical blocks needn't be merged", FaultyManager),
@@ -186,7 +190,7 @@ _ROWS: tuple[tuple[str, str, str, Any], ...] = (
     ("block_for_the_next_token", "nano-vllm 30, 66, 71, 150, 240", _SECTION, BlockForTheNextToken),
     ("no_prefix_cache", "llm-d-inference-sim 704, 705", _EFFICIENCY, NoPrefixCache),
     ("drops_the_last_unit", "vllm-project/vllm 54360, 51771", _EFFICIENCY, DropsTheLastUnit),
-    ("evicts_heads_first", "LMCache 443; llm-d-inference-sim 704", _EFFICIENCY, EvictsHeadsFirst),
+    ("evicts_heads_first", "LMCache 443; llm-d-inference-sim 704", _ORPHANS, EvictsHeadsFirst),
     ("evicts_newest_first", "sgl-project/sglang 32459", _EFFICIENCY, EvictsNewestFirst),
     ("forgets_everything", "vllm-project/vllm 11186, 18668", _EFFICIENCY, ForgetsEverything),
     ("store", "vllm-project/vllm 55092", "room is made in whole blocks", PagedKVStore),

@@ -43,6 +43,25 @@ class KeyWithoutLastToken(FaultyManager):
     prefix_cache = _LastTokenMissing
 
 
+class _LowBytes(PrefixCache):
+    def _child(self, parent: BlockKey, tokens: Sequence[int], index: int) -> BlockKey:
+        start = index * self._block_size
+        content = tuple(token % 256 for token in tokens[start : start + self._block_size])
+        return BlockKey(parent, content, self._hash_function)
+
+
+class KeyOfLowBytes(FaultyManager):
+    """The key of a block holds the low byte of each token id.
+
+    Classes: C9.
+    Report: none known of this form; nearest is openvino.genai 3722 (blocks are found by a hash alone).
+    Effect: a prompt hits KV of token ids that differ by multiples of 256.
+    Weakest check: kv/hit.
+    """
+
+    prefix_cache = _LowBytes
+
+
 class _NoParent(PrefixCache):
     def _child(self, parent: BlockKey, tokens: Sequence[int], index: int) -> BlockKey:
         while parent.parent is not None:
@@ -193,6 +212,7 @@ class HitsTheWholePrompt(FaultyManager):
 PREFIX_FAULTS = (
     ("keeps_keys_of_reused_blocks", KeepsKeysOfReusedBlocks),
     ("key_without_last_token", KeyWithoutLastToken),
+    ("key_of_low_bytes", KeyOfLowBytes),
     ("key_without_parent", KeyWithoutParent),
     ("key_without_namespace", KeyWithoutNamespace),
     ("key_of_two_bits", KeyOfTwoBits),

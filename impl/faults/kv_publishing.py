@@ -38,6 +38,41 @@ class PublishesPartialBlocks(FaultyManager):
             record.keys.append(key)
 
 
+class CommitIgnoresLength(FaultyManager):
+    """A commit of the first chunk of a prompt commits all that is scheduled.
+
+    Classes: C10.
+    Report: sgl-project/sglang 38319, 38355.
+    Effect: chunks that aren't written yet are hit.
+    Weakest check: kv/publish.
+    """
+
+    def commit(self, sequence: int, length: int) -> None:
+        """Everything but drafts."""
+        super().commit(sequence, self._usable(sequence).settled)
+
+
+class CommitSurvivesRollback(FaultyManager):
+    """What was committed before a rollback counts as committed when other tokens take its place.
+
+    Classes: C10, C12.
+    Report: none known of this form; nearest is sgl-project/sglang 28374 (an abort publishes what it wrote).
+    Effect: chunks that aren't written yet are hit.
+    Weakest check: kv/publish.
+    """
+
+    def _truncate(self, record: SequenceRecord, length: int, blocks: int) -> None:
+        committed = record.committed
+        super()._truncate(record, length, blocks)
+        record.committed = committed
+
+    def commit(self, sequence: int, length: int) -> None:
+        """All that ever was committed, as far as there are tokens."""
+        record = self._usable(sequence)
+        record.committed = min(record.committed, record.settled)
+        super().commit(sequence, length)
+
+
 class PublishesDrafts(FaultyManager):
     """Blocks of drafts can be hit before they are accepted.
 
@@ -121,6 +156,8 @@ class ResetDoesNothing(FaultyManager):
 PUBLISHING_FAULTS = (
     ("publishes_at_scheduling", PublishesAtScheduling),
     ("publishes_partial_blocks", PublishesPartialBlocks),
+    ("commit_ignores_length", CommitIgnoresLength),
+    ("commit_survives_rollback", CommitSurvivesRollback),
     ("publishes_drafts", PublishesDrafts),
     ("overwrites_published_blocks", OverwritesPublishedBlocks),
     ("keeps_cache_over_weights", KeepsCacheOverWeights),

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.paged.blocks import PhysicalBlocks
-from tokenlaw.spec.contracts import NO_BLOCK
+from tokenlaw.impl.paged.prefix_cache import HashFunction
+from tokenlaw.spec.contracts import NO_BLOCK, CacheConfig
 
 
 class _NeverShared(PhysicalBlocks):
@@ -78,7 +79,7 @@ class ForkForgetsTail(FaultyManager):
     """A fork counts every block but the last.
 
     Classes: C3.
-    Report: TensorRT-LLM 15444.
+    Report: none known of this form; nearest is apache/tvm 16666 (a fork counts nothing).
     Effect: the tail is freed under the sequence that is left.
     Weakest check: kv/refcount.
     """
@@ -89,6 +90,26 @@ class ForkForgetsTail(FaultyManager):
         if blocks := self._record(child).blocks:
             self._blocks.device.release(blocks[-1])
         return child
+
+
+class ForkSharesLookahead(FaultyManager):
+    """A fork takes the blocks of the declared look-ahead over, and both sides write their next tokens there.
+
+    Classes: C1.
+    Report: none known of this form; nearest are Avarok atlas 692, 1193 (a second writer gets a tail block).
+    Effect: the other sequence reads foreign KV.
+    Weakest check: kv/write-shared.
+    """
+
+    def __init__(self, config: CacheConfig, hash_function: HashFunction = hash, lookahead: int = 4) -> None:
+        super().__init__(config, hash_function, lookahead)
+
+    def fork(self, sequence: int) -> int:
+        """An equal sequence on all blocks, those behind the length included."""
+        child = self._usable(sequence).copy()
+        for block in child.blocks:
+            self._blocks.device.share(block)
+        return self._admit(child)
 
 
 class ForkLosesNamespace(FaultyManager):
@@ -153,14 +174,30 @@ class NamesForeignBlocks(FaultyManager):
         return [block + 100 for block in super().block_table(sequence)]
 
 
+class NamesBlocksInSevenBits(FaultyManager):
+    """The table keeps seven bits of each id: those from 128 on wrap.
+
+    Classes: C18.
+    Report: none known of this form; nearest is vllm-xpu-kernels 445 (an integer too narrow at block 2066).
+    Effect: once so many blocks are held, tokens are written into blocks that hold others.
+    Weakest check: kv/refcount.
+    """
+
+    def block_table(self, sequence: int) -> list[int]:
+        """Ids that have lost their high bits."""
+        return [block if block == NO_BLOCK else block % 128 for block in super().block_table(sequence)]
+
+
 SHARING_FAULTS = (
     ("no_copy_on_write", NoCopyOnWrite),
     ("copy_on_write_from_three", CopyOnWriteFromThree),
     ("copy_on_write_leaks", CopyOnWriteLeaks),
     ("fork_without_references", ForkWithoutReferences),
     ("fork_forgets_tail", ForkForgetsTail),
+    ("fork_shares_lookahead", ForkSharesLookahead),
     ("fork_loses_namespace", ForkLosesNamespace),
     ("reverses_neighbour", ReversesNeighbour),
     ("names_one_block", NamesOneBlock),
     ("names_foreign_blocks", NamesForeignBlocks),
+    ("names_blocks_in_seven_bits", NamesBlocksInSevenBits),
 )

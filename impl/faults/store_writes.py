@@ -214,7 +214,7 @@ class RoundsKeys(FaultyStore):
     """Keys are stored in bfloat16, whatever the dtype of the store.
 
     Classes: C19.
-    Report: vllm-project/vllm 47574.
+    Report: none known of this form; nearest is vllm-project/vllm 47574 (leftovers of another dtype).
     Effect: keys differ by up to 0.4 %.
     Weakest check: store/content.
     """

@@ -89,5 +89,5 @@ def window(world: World, step: Step) -> None:
 
 RULES = (
     Rule(CONTENT, {Moment.FINISHED: content_of_acting, Moment.READ_BACK: content_of_all}),
-    Rule(WINDOW, {Moment.SCHEDULED: window, Moment.FINISHED: window}),
+    Rule(WINDOW, {Moment.SCHEDULED: window, Moment.COMMITTED: window, Moment.FINISHED: window}),
 )

@@ -1,14 +1,17 @@
 """Functions of numpy that look for the largest element of a lazy array, the order, places among edges."""
 
-from collections.abc import Callable, Sequence
-from functools import cmp_to_key, partial
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cmp_to_key, partial
+from inspect import Signature, signature
 from math import isnan
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tokenlaw.stats.enumeration.array_memory import Refusal, write_out
 from tokenlaw.stats.enumeration.array_rules import asarray
+from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image
 from tokenlaw.stats.enumeration.racing import Race, race
 
@@ -94,14 +97,29 @@ def _index_of(largest: bool, a: Any, axis: Any = None, out: None = None, *, keep
     return asarray(found, dtype=np.intp) if isinstance(found, np.ndarray) else np.intp(found)
 
 
-def _extreme(largest: bool, a: Any, axis: Any = None, out: None = None, *, keepdims: bool = False) -> Any:
-    return _along(lambda values: values[first_of(values, largest=largest, keep=True)], a, axis, keepdims)
+def _extreme(
+    largest: bool,
+    a: Any,
+    axis: Any = None,
+    out: None = None,
+    *,
+    keepdims: bool = False,
+    initial: float | None = None,
+) -> Any:
+    more = [] if initial is None else [initial]
+
+    def one(values: Sequence[Any]) -> Any:
+        return [*values, *more][first_of([*values, *more], largest=largest, keep=True)]
+
+    return _along(one, a, axis, keepdims)
 
 
 def _argsort(
     a: Any, axis: Any = -1, kind: object = None, order: None = None, *, stable: object = None
 ) -> Any:
     array = asarray(a, dtype=object)
+    if order is not None:
+        _refuse(array, "sorting by fields")
     if axis is None:
         array, axis = array.reshape(-1), -1
     rows = np.moveaxis(array, axis, -1)
@@ -115,11 +133,13 @@ def _sort(a: Any, axis: Any = -1, kind: object = None, order: None = None, *, st
     array = asarray(a, dtype=object)
     if axis is None:
         array, axis = array.reshape(-1), -1
-    return np.take_along_axis(array, _argsort(array, axis), axis)
+    return np.take_along_axis(array, _argsort(array, axis, order=order), axis)
 
 
 def _searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
     edges = asarray(a) if sorter is None else asarray(a)[sorter]
+    if edges.dtype.kind == "f" and np.isnan(edges).any():
+        _refuse(_objects(v), "searching among edges of which one is nan")
     listed = edges.tolist()
     if edges.dtype == object or sorted(listed) != listed:
         return _PLACES(edges.astype(object), _objects(v), side)
@@ -142,8 +162,16 @@ def _objects(v: Any) -> Objects:
     return found
 
 
+def _refuse(array: Any, operation: str) -> NoReturn:
+    next(value for value in array.flat if isinstance(value, Image)).refuse(operation)
+    raise AssertionError("a refusal came back")
+
+
+@as_the_real_one
 def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
     edges = asarray(bins)
+    if edges.dtype != object:
+        np.digitize(0.0, edges, right)  # it raises, if they aren't in order
     if (edges[1:] < edges[:-1]).any():
         return len(edges) - _searchsorted(edges[::-1], x, "left" if not right else "right")
     return _searchsorted(edges, x, "left" if right else "right")
@@ -151,14 +179,14 @@ def _digitize(x: Any, bins: Any, right: bool = False) -> Any:
 
 def _round(a: Any, decimals: int = 0, out: None = None) -> Any:
     if decimals:
-        next(value for value in asarray(a, dtype=object).flat if isinstance(value, Image)).refuse(
-            "round to decimals"
-        )
+        _refuse(asarray(a, dtype=object), "round to decimals")
     return np.frompyfunc(lambda value: float(round(value)), 1, 1)(a)
 
 
-def _like(make: Callable[..., Any], a: Any, *fill: Any, dtype: Any = float, **options: Any) -> Any:
-    return make(np.shape(a), *fill, dtype=dtype or float)
+def _like(
+    make: Callable[..., Any], a: Any, *fill: Any, dtype: Any = float, shape: Any = None, **options: Any
+) -> Any:
+    return make(np.shape(a) if shape is None else shape, *fill, dtype=dtype or float)
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -180,3 +208,26 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "full_like": partial(_like, np.full),
 }
 """Functions with a meaning of their own for lazy numbers; their arguments are plain arrays of objects."""
+
+
+@cache
+def signature_of(name: str) -> Signature:
+    """Arguments that one of `FUNCTIONS` knows."""
+    return signature(FUNCTIONS[name])
+
+
+def call_own(name: str, inputs: Sequence[Any], options: Mapping[str, Any], refuse: Refusal) -> Any:
+    """Call one of `FUNCTIONS`, also with ``out``, into which it writes then.
+
+    Raises
+    ------
+    UndecidableError
+        It doesn't know an argument, which numpy's own function may know.
+    """
+    try:
+        given = signature_of(name).bind(*inputs, **options)
+    except TypeError as error:
+        refuse(f"isn't known here with all of these arguments ({error})")
+    out = given.arguments.pop("out", None)
+    found = FUNCTIONS[name](*given.args, **given.kwargs)
+    return found if out is None else write_out(out, found, refuse)

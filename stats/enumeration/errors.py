@@ -18,6 +18,11 @@ def as_the_real_one(function: _Function) -> _Function:
     return function
 
 
+def is_unknown_call(error: TypeError) -> bool:
+    """Whether a function couldn't even be called with some arguments; where the exception is caught."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is None
+
+
 class EnumerationError(Exception):
     """The law of a program can't be enumerated."""
 

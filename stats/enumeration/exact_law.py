@@ -5,15 +5,16 @@ where other paths begin. No sampling, hence no noise: a deviation of 1e-8 is vis
 """
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
+from tokenlaw.stats.enumeration.choices import Node
 from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.exploration import Exploration
 from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.enumeration.sources import default_sources
-from tokenlaw.stats.enumeration.states import current
+from tokenlaw.stats.enumeration.states import NoStates, current
 from tokenlaw.stats.enumeration.tape import Source, Tape
 
 MAX_PATHS = 200_000
@@ -134,6 +135,42 @@ class Enumerator:
             exploration.run(program)
             if progress is not None and progress(exploration.paths, exploration.explored):
                 break
+            if exploration.negligible():
+                break
             if seconds is not None and clock() - started >= seconds:
                 break
         return exploration.law(clock() - started)
+
+    def repeat(
+        self, program: Callable[[], Sequence[Any]], line: "list[tuple[Node, int]]", outcome: Hashable
+    ) -> None:
+        """Run a path of one row once more; see `repeat_path`."""
+        Exploration(1, self._tape, NoStates()).repeat(program, line, outcome)
+
+
+def repeat_path(
+    program: Callable[[], Any],
+    line: "list[tuple[Node, int]]",
+    outcome: Hashable,
+    sources: Callable[[Tape], Iterable[Source]] = default_sources,
+) -> None:
+    """Run a path of a law once more, after whatever has happened since.
+
+    Parameters
+    ----------
+    program, sources : as of `exact_law`.
+    line : the choices of the path, from the first one on.
+    outcome : what it led to.
+
+    Raises
+    ------
+    NotRepeatableError
+        It leads to something else: the program keeps state.
+    """
+
+    @as_the_real_one
+    def one_row() -> list[Any]:
+        return [program()]
+
+    with Enumerator(program, sources) as enumerator:
+        enumerator.repeat(one_row, line, outcome)

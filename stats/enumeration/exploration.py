@@ -1,8 +1,8 @@
 """Runs the paths of a program one by one, or in the rows of a batch, and adds up their outcomes."""
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Coroutine, Generator, Hashable, Sequence
-from math import isnan, nan
 from typing import Any, cast
 
 from tokenlaw.stats.enumeration.choices import Node, Path, Weight
@@ -15,13 +15,20 @@ from tokenlaw.stats.enumeration.errors import (
     as_the_real_one,
 )
 from tokenlaw.stats.enumeration.frontier import Frontier
-from tokenlaw.stats.enumeration.law import Law, sum_of
+from tokenlaw.stats.enumeration.law import NEGLIGIBLE, Law, sum_of
 from tokenlaw.stats.enumeration.raising import outcome_of
 from tokenlaw.stats.enumeration.states import StateGraph
 from tokenlaw.stats.enumeration.tape import Tape
 
 REPEAT_FACTOR = 4
 """A path is run a second time after 1, 4, 16, ... paths, so that this costs little where there are many."""
+
+CLOSE_TO_ALL = 1e-9
+"""What is left is added up only if about so little of the probability is."""
+LOOK_FACTOR = 8
+"""It is added up again once an eighth more paths were run, which keeps this cheap."""
+SPARE_PATHS = 200
+"""Paths that are run beyond that, since the law may be complete after them."""
 
 
 class Exploration:
@@ -31,6 +38,7 @@ class Exploration:
     ----------
     rows : of a batch.
     tape : decides the program's random numbers.
+    graph : takes down declared states; an empty one by default.
 
     Attributes
     ----------
@@ -38,15 +46,16 @@ class Exploration:
     explored : their probability, as far as it doesn't lead through declared states.
     """
 
-    def __init__(self, rows: int, tape: Tape) -> None:
-        self._graph, self.tape = StateGraph(), tape
+    def __init__(self, rows: int, tape: Tape, graph: StateGraph | None = None) -> None:
+        self._graph, self.tape = graph or StateGraph(), tape
         tape.renew(rows, self._graph)
         self.paths, self.explored = 0, 0.0
         self._frontier = Frontier()
         self._cut: dict[int, Weight] = defaultdict(int)
         self._left_out: dict[int, float] = {}
         self._examples: dict[Hashable, tuple[int, tuple[Node, int] | None]] = {}
-        self._checked_at = 1
+        self._checked_at, self._next_look = 1, 1
+        self._spare: int | None = None
 
     @property
     def unfinished(self) -> bool:
@@ -63,7 +72,32 @@ class Exploration:
                 self._add(path, outcomes[number])
         if outcomes is not None and self.paths >= self._checked_at:
             self._checked_at = REPEAT_FACTOR * self.paths
-            self._repeat(program, paths[0], outcomes[0])
+            self.repeat(program, paths[0].line(), outcomes[0])
+
+    def repeat(
+        self, program: Callable[[], Sequence[Any]], line: "list[tuple[Node, int]]", outcome: Hashable
+    ) -> None:
+        """Run a path again: keeping state, or drawing from elsewhere, is likely to give another outcome.
+
+        Raises
+        ------
+        NotRepeatableError
+            It does.
+        """
+        again, [repeated, *_] = self._outcomes(program, [line])
+        if repeated.fresh:
+            question = repeated.fresh[0].question.words(
+                repeated.branch, repeated.fresh[0].weights[repeated.branch]
+            )
+            raise NotRepeatableError(
+                f"the same choices led to an end, and then to another choice: {question}"
+            )
+        found = "no outcome" if again is None else repr(again[0])
+        if found != repr(outcome):
+            raise NotRepeatableError(
+                f"the same choices led to {outcome!r} and then to {found}: the program keeps state between "
+                "calls, or draws random numbers that aren't seen here"
+            )
 
     def law(self, seconds: float) -> Law:
         """What is known of the law."""
@@ -82,6 +116,20 @@ class Exploration:
             {outcome: example for outcome, (_, example) in self._examples.items()},
             sum_of(totals[state] * effect for state, effect in self._left_out.items()),
         )
+
+    def negligible(self) -> bool:
+        """Whether so little is left that it needn't be followed: of loops without end there is always more.
+
+        What is left is looked at now and then. A few more paths are run, since the law may be complete then.
+        """
+        if self.tape.rows > 1 or self.paths < self._next_look or 1 - self.explored > CLOSE_TO_ALL:
+            return False
+        self._next_look = self.paths + max(self.paths // LOOK_FACTOR, 1)
+        if self._frontier.at_most() + math.fsum(map(float, self._cut.values())) > NEGLIGIBLE:
+            return False
+        if self._spare is None:
+            self._spare = self.paths + SPARE_PATHS
+        return self.paths >= self._spare
 
     @as_the_real_one
     def _outcomes(
@@ -141,23 +189,6 @@ class Exploration:
             example = None if path.node is None else (path.node, path.branch)
             self._examples[outcome] = (path.position, example)
 
-    def _repeat(self, program: Callable[[], Sequence[Any]], path: Path, outcome: Hashable) -> None:
-        """Run a path again: keeping state, or drawing from elsewhere, is likely to give another outcome."""
-        again, [repeated, *_] = self._outcomes(program, [path.line()])
-        if repeated.fresh:
-            question = repeated.fresh[0].question.words(
-                repeated.branch, repeated.fresh[0].weights[repeated.branch]
-            )
-            raise NotRepeatableError(
-                f"the same choices led to an end, and then to another choice: {question}"
-            )
-        found = "no outcome" if again is None else repr(again[0])
-        if found != repr(outcome):
-            raise NotRepeatableError(
-                f"the same choices led to {outcome!r} and then to {found}: the program keeps state between "
-                "calls, or draws random numbers that aren't seen here"
-            )
-
 
 def frozen(outcome: Any) -> Hashable:
     """An outcome as something hashable: lists, arrays and tensors become tuples, keys of dicts are sorted.
@@ -173,8 +204,8 @@ def frozen(outcome: Any) -> Hashable:
         return tuple(frozen(part) for part in outcome)
     if isinstance(outcome, dict):
         return tuple((frozen(key), frozen(outcome[key])) for key in sorted(outcome, key=repr))
-    if isinstance(outcome, float) and isnan(outcome):
-        return nan  # always the same one: others are equal to nothing
+    if isinstance(outcome, float) and math.isnan(outcome):
+        return math.nan  # always the same one: others are equal to nothing
     if isinstance(outcome, Generator | Coroutine) or repr(outcome) == object.__repr__(outcome):
         raise _no_outcome(outcome)
     try:

@@ -20,9 +20,11 @@ class GeneratorStates:
     def __init__(self) -> None:
         self._before: list[tuple[torch.Generator, torch.Tensor]] = []
         self._run: dict[int, tuple[torch.Generator, torch.Tensor]] = {}
+        self._unseen = False
 
     def enter(self) -> None:
         """Take down the states of the global generators."""
+        self._unseen = False
         self._before = [(one, one.get_state()) for one in _global_generators()]
 
     def state(self, generator: torch.Generator) -> tuple[bytes, bool]:
@@ -42,18 +44,22 @@ class GeneratorStates:
 
     def end_run(self) -> None:
         """Give generators back the states from before the run: the next one begins as this one has."""
+        self._unseen = self._unseen or self._drawn_unseen()
         for generator, state in self._run.values():
             generator.set_state(state)
         self._run.clear()
 
     def exit(self) -> bool:
         """Give all generators their states back; whether a global one was drawn from unseen."""
-        before = {id(one): state for one, state in self._before}
-        # Those of CUDA may have come into use meanwhile.
-        states = [(one.get_state(), before.get(id(one))) for one in _global_generators()]
         self.end_run()
         for generator, state in self._before:
             generator.set_state(state)
+        return self._unseen
+
+    def _drawn_unseen(self) -> bool:
+        before = {id(one): state for one, state in self._before}
+        # Those of CUDA may have come into use meanwhile.
+        states = [(one.get_state(), before.get(id(one))) for one in _global_generators()]
         return any(
             not (_is_fresh(_head(now), len(now)) or (old is not None and torch.equal(now, old)))
             for now, old in states

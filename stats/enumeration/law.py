@@ -12,6 +12,9 @@ from tokenlaw.stats.enumeration.errors import VoidLawError
 ROUNDING = 1e-9
 """The total mass of a law may miss one by this much."""
 
+NEGLIGIBLE = 1e-15
+"""Probability that doesn't matter beside rounding: loops without end are followed no farther."""
+
 
 @dataclass(frozen=True)
 class Raised:
@@ -61,6 +64,11 @@ class Law:
     def complete(self) -> bool:
         """Whether every path was run."""
         return not self.unexplored
+
+    @property
+    def endless(self) -> bool:
+        """Whether so little was left that it was followed no farther: it may have no end."""
+        return 0 < self.unexplored <= NEGLIGIBLE
 
     def bounds(self, outcome: Hashable) -> tuple[Weight, Weight]:
         """Between which values the probability of an outcome lies."""

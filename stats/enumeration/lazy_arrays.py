@@ -7,24 +7,42 @@ as one choice. Functions that aren't known here are refused by name.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from math import isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tokenlaw.stats.enumeration.array_functions import FUNCTIONS
-from tokenlaw.stats.enumeration.array_rules import REDUCTIONS, RULES, STRUCTURAL, asarray, divide
+from tokenlaw.stats.enumeration.array_functions import FUNCTIONS, call_own
+from tokenlaw.stats.enumeration.array_memory import WithoutMemory, write_out
+from tokenlaw.stats.enumeration.array_rules import REDUCTIONS, RULES, STRUCTURAL, asarray
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image
-from tokenlaw.stats.enumeration.lazy_numbers import COMPARISONS, LazyNumber, meetings
+from tokenlaw.stats.enumeration.lazy_numbers import LazyNumber
+from tokenlaw.stats.enumeration.lazy_scalars import LazyElement, as_numpy
+from tokenlaw.stats.enumeration.meetings import meetings
 
 Objects = NDArray[np.object_]
+COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
 
 
-class LazyArray(np.ndarray[Any, Any]):
-    """An array with lazy numbers among its elements."""
+class LazyArray(WithoutMemory):
+    """An array with lazy numbers among its elements, in place of one of ``numpy.float64``."""
+
+    @property
+    def dtype(self) -> Any:
+        """That of the array which it stands for."""
+        return np.dtype(np.float64)
+
+    @as_the_real_one
+    def __getitem__(self, key: Any) -> Any:
+        return as_numpy(super().__getitem__(key))
+
+    def tolist(self) -> Any:
+        """Lists of Python's numbers."""
+        return _listed(plain(self).tolist())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
         return apply(ufunc, method, inputs, kwargs)
@@ -64,26 +82,9 @@ class LazyArray(np.ndarray[Any, Any]):
         """Places in an array of random numbers."""
         return np.searchsorted(self, v, side, sorter)
 
-    def tobytes(self, order: Any = "C") -> Any:
-        """Refused: there are no bytes."""
-        refuse(self, "tobytes()", "reads random numbers")
-
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
         """The nearest integers."""
         return np.rint(self) if decimals == 0 else refuse(self, "round() to decimals")
-
-
-class LazyElement(LazyNumber):
-    """A lazy number in place of one of numpy's, which divides by zero without an error."""
-
-    __slots__ = ()
-
-    def __truediv__(self, other: Any) -> Any:
-        return (
-            divide(self, other)
-            if isinstance(other, int | float) and not other
-            else super().__truediv__(other)
-        )
 
 
 def lazy_array(numbers: Sequence[LazyNumber], shape: tuple[int, ...]) -> LazyArray:
@@ -111,7 +112,7 @@ def wrap(found: Any) -> Any:
     """An array of objects as a lazy array, or as an ordinary one if nothing in it is lazy any more."""
     if isinstance(found, list | tuple):
         return type(found)(wrap(part) for part in found)
-    if not isinstance(found, np.ndarray) or found.dtype != object:
+    if not _holds_objects(found):
         return found
     made = lazily(found)
     return made if made is not found else np.array(found.tolist()).reshape(found.shape)
@@ -119,16 +120,26 @@ def wrap(found: Any) -> Any:
 
 def lazily(found: Any) -> Any:
     """An array of objects as a lazy array if one of them is lazy, anything else as it is."""
-    if not isinstance(found, np.ndarray) or found.dtype != object:
+    if not _holds_objects(found):
         return found
     return found.view(LazyArray) if any(isinstance(value, Image) for value in found.flat) else found
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and (isinstance(value, LazyArray) or value.dtype == object)
+
+
+def _listed(values: Any) -> Any:
+    if isinstance(values, list):
+        return [_listed(value) for value in values]
+    return values.item() if isinstance(values, np.generic | LazyElement) else values
 
 
 def images(values: Any) -> Iterator[Image]:
     """The lazy numbers in something."""
     if isinstance(values, Image):
         yield values
-    elif isinstance(values, np.ndarray) and values.dtype == object:
+    elif _holds_objects(values):
         yield from (value for value in values.flat if isinstance(value, Image))
     elif isinstance(values, list | tuple):
         for value in values:
@@ -156,8 +167,7 @@ def apply(function: np.ufunc, method: str, inputs: Sequence[Any], options: Mappi
         return refuse(list(inputs), f"numpy.{name}" + ("" if method == "__call__" else f".{method}"))
     if out is None:
         return found
-    plain(out)[...] = plain(found)
-    return out
+    return write_out(out, found, partial(refuse, list(inputs), f"numpy.{name}"))
 
 
 @as_the_real_one
@@ -169,7 +179,8 @@ def _elementwise(function: np.ufunc, inputs: Sequence[Any]) -> Any:
         if not any(isinstance(value, Image) for value in values):
             return function(*values)
         # A number of numpy's would come back here with its ufunc.
-        return rule(*(value.item() if isinstance(value, np.generic) else value for value in values))
+        found = rule(*(value.item() if isinstance(value, np.generic) else value for value in values))
+        return np.float64(found) if type(found) is int else as_numpy(found)
 
     objects = [asarray(plain(value), dtype=object) for value in inputs]
     if name in COMPARISONS:
@@ -199,15 +210,15 @@ def _decide_together(first: Objects, second: Objects) -> None:
 def call(function: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """A function of numpy with lazy numbers or arrays among its arguments."""
     name = function.__name__
-    own = FUNCTIONS.get(name)
-    if own is not None and len(inputs) == 2 and isinstance(inputs[1], Image):  # a number among thresholds
-        return own(*inputs, **options)
-    if own is not None:
-        return wrap(own(*plain(tuple(inputs)), **{key: plain(value) for key, value in options.items()}))
+    refusal = partial(refuse, [*inputs, *options.values()], f"numpy.{name}")
+    if name in FUNCTIONS and len(inputs) == 2 and isinstance(inputs[1], Image):  # a number among thresholds
+        return call_own(name, inputs, options, refusal)
+    given = {key: plain(value) for key, value in options.items()}
+    if name in FUNCTIONS:
+        return wrap(call_own(name, plain(tuple(inputs)), given, refusal))
     if name in STRUCTURAL:
-        given = {key: plain(value) for key, value in options.items()}
         return wrap(function(*plain(tuple(inputs)), **given))
-    return refuse([*inputs, *options.values()], f"numpy.{name}")
+    return refusal()
 
 
 meetings[np.ufunc], meetings[np.ndarray] = apply, call

@@ -10,29 +10,23 @@ false.
 """
 
 import sys
-from collections.abc import Callable
 from fractions import Fraction
 from math import isnan
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import numpy as np
-import torch
 
 from tokenlaw.stats.enumeration import monotone
 from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image, operand
+from tokenlaw.stats.enumeration.meetings import Meeting
 from tokenlaw.stats.enumeration.states import current
 
 KEEPS_THE_TYPE = ("fractions", "json", "tokenlaw.stats.enumeration")
 """Modules that convert what pretends to be a float (but ``Fraction(u)`` shall see one, and be refused)."""
 
-meetings: dict[type, Callable[..., Any]] = {}
-"""What is done where a number meets numpy's ufuncs, arrays or tensors: their modules fill it in."""
 
-COMPARISONS = ("less", "less_equal", "greater", "greater_equal", "equal", "not_equal")
-
-
-class LazyNumber(Image):
+class LazyNumber(Meeting):
     """A strictly monotone function of a uniform, in place of a float.
 
     Examples
@@ -47,15 +41,17 @@ class LazyNumber(Image):
     """
 
     __slots__ = ()
+    stands_for: ClassVar[type] = float
+    """What ``isinstance`` takes it for, so that programs which ask go on as usual."""
 
     if not TYPE_CHECKING:  # type checkers know no class that is a property
 
         @property
         def __class__(self) -> type:
-            """What ``isinstance`` takes it for: a float, so that programs which ask go on as usual."""
+            """What ``isinstance`` takes it for."""
             asking = sys._getframe(1)
             keeps = asking.f_globals.get("__name__", "").startswith(KEEPS_THE_TYPE)
-            return LazyNumber if keeps and asking.f_code.co_name != "__new__" else float
+            return type(self) if keeps and asking.f_code.co_name != "__new__" else self.stands_for
 
     def __lt__(self, other: Any) -> Any:
         kind = type(other)
@@ -78,24 +74,28 @@ class LazyNumber(Image):
         if value is None:
             return self._array(name, other)
         if isinstance(value, Image):
-            return equal if self.same(value) else self.smaller_than(value) == below
-        return not (isinstance(value, float) and isnan(value)) and self.below(value) == below
+            return self._with(other, equal if self.same(value) else self.smaller_than(value) == below)
+        is_nan = isinstance(value, float) and isnan(value)
+        return self._with(other, not is_nan and self.below(value) == below)
 
     def __eq__(self, other: object) -> Any:
-        value = operand(other)
-        if value is None:
-            return self._array("equal", other)
-        return isinstance(value, Image) and self.same(value)
+        return self._equal("equal", other)
 
     def __ne__(self, other: object) -> Any:
-        equal = self.__eq__(other)
-        return not equal if isinstance(equal, bool) else self._array("not_equal", other)
+        return self._equal("not_equal", other)
+
+    def _equal(self, name: str, other: object) -> Any:
+        value = operand(other)
+        if value is None:
+            return self._array(name, other)
+        same = isinstance(value, Image) and self.same(value)
+        return self._with(other, same == (name == "equal"))
 
     def __add__(self, other: Any) -> Any:
         value = operand(other)
         if value is None:
             return self._array("add", other)
-        return self.plus(value) if isinstance(value, Image) else self.affine(1, value)
+        return self._with(other, self.plus(value) if isinstance(value, Image) else self.affine(1, value))
 
     __radd__ = __add__
 
@@ -109,9 +109,9 @@ class LazyNumber(Image):
         value = operand(other)
         if value is None:
             return self._array("multiply", other)
-        if isinstance(value, Image):
-            return self.power(2) if self.same(value) else self.refuse("a product of two random numbers")
-        return self.affine(value, 0)
+        if not isinstance(value, Image):
+            return self._with(other, self.affine(value, 0))
+        return self.power(2) if self.same(value) else self.refuse("a product of two random numbers")
 
     __rmul__ = __mul__
 
@@ -120,10 +120,12 @@ class LazyNumber(Image):
         if value is None:
             return self._array("divide", other)
         if isinstance(value, Image):
-            return 1.0 if self.same(value) else self.refuse("a quotient of two random numbers")
+            if not self.same(value):
+                self.refuse("a quotient of two random numbers")
+            return self._with(other, 1.0)
         if value == 0 and isinstance(other, np.generic):
             return np.divide(self, other)
-        return self.affine(monotone.ratio(1, value), 0)
+        return self._with(other, self.affine(monotone.ratio(1, value), 0))
 
     def __rtruediv__(self, other: Any) -> Any:
         return (
@@ -143,7 +145,11 @@ class LazyNumber(Image):
         value = operand(other)
         if value is None:
             return self._array("power", other)
-        return self.refuse("a random power") if isinstance(value, Image) else self.power(value)
+        return (
+            self.refuse("a random power")
+            if isinstance(value, Image)
+            else self._with(other, self.power(value))
+        )
 
     def __rpow__(self, other: Any) -> Any:
         value = operand(other)
@@ -152,11 +158,11 @@ class LazyNumber(Image):
         if isinstance(value, Image) or value <= 0:
             self.refuse("a random power of a number not above zero")
         exponent = self * monotone.logarithm(value)
-        return exponent.exp() if isinstance(exponent, Image) else 1.0
+        return self._with(other, exponent.exp() if isinstance(exponent, Image) else 1.0)
 
     def __floordiv__(self, other: Any) -> Any:
         quotient = self / other
-        return float(quotient.floor()) if isinstance(quotient, Image) else quotient // 1
+        return self._with(other, float(quotient.floor())) if isinstance(quotient, Image) else quotient // 1
 
     def __mod__(self, other: Any) -> Any:
         return self - (self // other) * other
@@ -179,17 +185,6 @@ class LazyNumber(Image):
         if digits is not None:
             self.refuse("round() to digits")
         return int((self + monotone.ratio(1, 2)).floor())
-
-    def item(self) -> "LazyNumber":
-        """Itself, as numpy's numbers have it."""
-        return self
-
-    def astype(self, dtype: Any) -> Any:
-        """Itself as a floating-point number, its integer part as an integer."""
-        if np.issubdtype(dtype, np.integer):
-            return int(self)
-        is_precise = np.issubdtype(dtype, np.floating) and np.dtype(dtype) != np.float16
-        return self if is_precise else self.refuse(f"a cast to {np.dtype(dtype)}")
 
     def __copy__(self) -> "LazyNumber":
         return self
@@ -228,22 +223,3 @@ class LazyNumber(Image):
         if name.startswith("__"):
             raise AttributeError(f"a random number has no {name}")
         self.refuse(f"`.{name}` of a random number, or returning it,")
-
-    # Arrays.
-
-    def _array(self, name: str, other: Any, *, swapped: bool = False) -> Any:
-        """An operation with an array, elementwise; tensors know themselves what to do."""
-        if not isinstance(other, np.ndarray):
-            return NotImplemented
-        pair = (other, self) if swapped else (self, other)
-        return getattr(np, name)(*pair)
-
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return meetings[np.ufunc](function, method, inputs, options)
-
-    def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
-        return meetings[np.ndarray](function, inputs, options)
-
-    @classmethod
-    def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return meetings[torch.Tensor](function, args, kwargs or {})

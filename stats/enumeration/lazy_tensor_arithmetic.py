@@ -8,13 +8,14 @@ import numpy as np
 import torch
 
 from tokenlaw.stats.enumeration.forms import Floats, Forms, NoFormError, leave_out
+from tokenlaw.stats.enumeration.lazy_memory import take_over
 from tokenlaw.stats.enumeration.lazy_tensors import (
     LazyTensor,
     handles_of,
     name_of,
     operators,
+    outs_of,
     refuse,
-    take_over,
 )
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 
@@ -185,7 +186,7 @@ def register(names: str, handler: Any) -> None:
     for name in names.split():
         packet = getattr(aten, name, None)
         for overload in [] if packet is None else packet.overloads():
-            if not overload.endswith("out"):
+            if not outs_of(getattr(packet, overload)):
                 operators[getattr(packet, overload)] = handler
 
 

@@ -124,7 +124,7 @@ def _searchsorted(book: NoiseBook, function: Any, args: Arguments, kwargs: Keywo
     if isinstance(sequence, LazyTensor) or kwargs.get("sorter") is not None:
         return refuse(book, name_of(function), "among random numbers isn't decided")
     edges = copied(sequence)
-    if np.any(np.diff(edges) < 0):
+    if np.any(np.diff(edges) < 0) or np.isnan(edges).any():
         return refuse(book, name_of(function), "in a sequence that isn't sorted finds something arbitrary")
     forms = forms_of(book, values)
     rows = edges.reshape(-1, edges.shape[-1])

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from tokenlaw.stats.enumeration.errors import as_the_real_one
+from tokenlaw.stats.enumeration.lazy_memory import take_over
 from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import (
     PRECISE,
     forms_of,
@@ -20,7 +21,6 @@ from tokenlaw.stats.enumeration.lazy_tensors import (
     name_of,
     operators,
     refuse,
-    take_over,
 )
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 

@@ -31,12 +31,14 @@ class NoiseBook:
     ----------
     taken_over : tensors of the program that were made lazy, in all runs.
     generators : states of torch's generators.
+    scripted : how many functions in C++ are running, such as scripted ones.
     """
 
     def __init__(self, tape: Tape) -> None:
         self.tape = tape
         self.taken_over: list[weakref.ref[Any]] = []
         self.generators = GeneratorStates()
+        self.scripted = 0
         tape.beginning.append(self._renew)
         self._columns = np.empty((6, 256))
         self._used = 0

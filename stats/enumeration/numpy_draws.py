@@ -42,7 +42,8 @@ class Distributions:
     def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Size = None) -> Any:
         """Uniform numbers between two others."""
         like = self._real("uniform", low, high, size)
-        return low + (high - low) * self._filled(like, lambda: self.draw.uniform("uniform"))
+        first, last = (np.asarray(end) if np.ndim(end) else end for end in (low, high))
+        return first + (last - first) * self._filled(like, lambda: self.draw.uniform("uniform"))
 
     def standard_exponential(
         self, size: Size = None, dtype: object = None, method: str = "zig", out: object = None

@@ -6,14 +6,20 @@ the replacement is no outcome: the law would be wrong in silence.
 """
 
 import re
+import sys
 from traceback import walk_tb
 
 from tokenlaw.stats.enumeration.errors import REAL, EnumerationError, UndecidableError
 from tokenlaw.stats.enumeration.law import Raised
 from tokenlaw.stats.enumeration.tape import ADVICE, LIBRARIES, OURS, line_of, line_outside, module_of
 
-MET_A_LAZY = re.compile(r"Lazy(Number|Element|Array)|object_|dtype\('O'\)|object arrays?|the input types")
+MET_A_LAZY = re.compile(
+    r"Lazy(Number|Element|Array|Tensor)|object_|dtype\('O'\)|object arrays?|array of references|format O\b"
+    r"|the input types|doesn't have storage"
+)
 """What functions say, numpy's and torch's in C above all, when they are given a lazy number for a float."""
+CALLED = re.compile(r"([\w.<>]+)\(\) (got|takes|missing) ")
+"""What Python says when a function can't be called with some arguments."""
 
 
 def raising_line(error: BaseException) -> str:
@@ -34,6 +40,11 @@ def outcome_of(error: Exception) -> Raised:
     where, what = raising_line(error), f"{type(error).__name__}: {error}"
     if MET_A_LAZY.search(str(error)):
         raise UndecidableError(f"{where}: {error}: this can't read a random number. {ADVICE}") from error
+    called = CALLED.match(str(error)) if isinstance(error, TypeError) else None
+    if called and _is_ours(called[1]):
+        raise UndecidableError(
+            f"{where}: {error}: this call isn't known here, whatever the real function does with it. {ADVICE}"
+        ) from error
     raising = [
         frame
         for frame, _ in walk_tb(error.__traceback__)
@@ -45,3 +56,13 @@ def outcome_of(error: Exception) -> Raised:
             f"outcome of the program; please report it. {ADVICE}"
         ) from error
     return Raised(what)
+
+
+def _is_ours(name: str) -> bool:
+    """Whether a function, by its qualified name, is one of ours that stands for a real one."""
+    first = name.partition(".")[0]
+    return any(
+        getattr(vars(module).get(first), "__module__", None) == module.__name__
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").startswith(OURS)
+    )

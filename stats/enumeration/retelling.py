@@ -1,21 +1,14 @@
 """Running one path of a program again, to see where in the program its choices are made."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
 from tokenlaw.stats.enumeration.choices import Path
 from tokenlaw.stats.enumeration.errors import CutShort
 from tokenlaw.stats.enumeration.sources import default_sources
-from tokenlaw.stats.enumeration.states import StateGraph, current
+from tokenlaw.stats.enumeration.states import NoStates, current
 from tokenlaw.stats.enumeration.tape import Source, Tape
-
-
-class _NoStates(StateGraph):
-    """Declared states of a path that is known to its end."""
-
-    def enter(self, path: Path, key: Hashable) -> None:
-        """Nothing is merged."""
 
 
 def retell(
@@ -30,7 +23,7 @@ def retell(
     program, sources : as of `tokenlaw.stats.enumeration.exact_law.exact_law`.
     path : made of all choices, none of which was replayed yet.
     """
-    tape = Tape(graph=_NoStates(), places=True)
+    tape = Tape(graph=NoStates(), places=True)
     tape.program = program
     with ExitStack() as stack:
         for source in sources(tape):

@@ -97,6 +97,13 @@ class StateGraph:
         return list(np.linalg.solve(np.array(system, float), np.array(start, float)).tolist())
 
 
+class NoStates(StateGraph):
+    """Declared states of a path that is known to its end."""
+
+    def enter(self, path: Path, key: Hashable) -> None:
+        """Nothing is merged."""
+
+
 def _solve(system: list[list[Weight]], right: list[Weight]) -> list[Weight]:
     """Gauss's elimination, exact over fractions.
 

@@ -14,6 +14,7 @@ import torch
 
 from tokenlaw.stats.enumeration.deciding import decide
 from tokenlaw.stats.enumeration.forms import EXPONENTIAL, UNIFORM, Forms
+from tokenlaw.stats.enumeration.lazy_memory import READ_IN_CPP, WRITING, is_of_cpp
 from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import PRECISE, write
 from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, operators, refuse
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
@@ -34,6 +35,9 @@ normal_ normal randn randn_like poisson binomial _standard_gamma _sample_dirichl
 geometric_ rrelu_with_noise rrelu_with_noise_ _fused_dropout
 """
 """Operators whose draws have too many values, and no use that could be decided."""
+
+UNDECIDED = ("uniform_", "exponential_")
+"""Operators that write numbers which aren't decided."""
 
 MOST_VALUES = 100_000
 """Values of one random integer, at most."""
@@ -71,13 +75,19 @@ class TorchDraws:
         }
         for name in REFUSED.split():
             for overload in getattr(aten, name).overloads() if hasattr(aten, name) else ():
-                found[name if overload == "default" else f"{name}.{overload}"] = self._refusal(name)
+                found[name if overload == "default" else f"{name}.{overload}"] = self.refusal(name)
         return {name: self._in_stream(name, kernel) for name, kernel in found.items() if exists(name)}
 
     def _in_stream(self, name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel, which gives the same numbers again for the same state of the generator."""
         operator = name.partition(".")[0]
-        return lambda *args, **options: draw(self.book, operator, kernel, args, options)
+
+        def in_stream(*args: Any, **options: Any) -> Any:
+            if name in UNDECIDED and is_of_cpp(args) and not is_transformed():
+                refuse(self.book, WRITING, READ_IN_CPP)
+            return draw(self.book, operator, kernel, args, options)
+
+        return in_stream
 
     def rand(self, size: Sequence[int], **options: Any) -> torch.Tensor:
         dtype = options.get("dtype") or torch.get_default_dtype()
@@ -205,7 +215,9 @@ class TorchDraws:
             return write(self.book, target, Forms.constants(values))
         return target.copy_(torch.from_numpy(values))
 
-    def _refusal(self, name: str) -> Callable[..., Any]:
+    def refusal(self, name: str) -> Callable[..., Any]:
+        """A kernel that stops the run."""
+
         def kernel(*args: Any, **options: Any) -> Any:
             return refuse(self.book, f"torch.{name}", "draws numbers of which no use can be decided here")
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.images import Image
 from tokenlaw.stats.enumeration.lazy_arrays import images
-from tokenlaw.stats.enumeration.lazy_numbers import meetings
+from tokenlaw.stats.enumeration.meetings import meetings
 
 COMPARISONS: dict[str, Callable[[Any, Any], NDArray[np.bool_]]] = {
     "lt": np.less,

@@ -126,6 +126,17 @@ def wide() -> VerifyBatch:
     return batch_of(random_laws(64, 2, 4096, seed=1), random_laws(64, 1, 4096, seed=2))
 
 
+def odd_vocabulary() -> VerifyBatch:
+    """1029 tokens, five more than a tile."""
+    return batch_of(random_laws(256, 2, 1029, seed=1), random_laws(256, 1, 1029, seed=2))
+
+
+def many_drafts() -> VerifyBatch:
+    """Eight drafts, most of which are accepted."""
+    target = random_laws(ROWS, 9, 6, seed=1)
+    return batch_of(target, 0.8 * target[:, :8] + 0.2 * random_laws(ROWS, 8, 6, seed=2))
+
+
 def near_one() -> VerifyBatch:
     """One draft of two tokens; token 0 has the ratio .9975, 40000 rows."""
     target = torch.tensor([0.49875, 0.50125], dtype=torch.float64).expand(40_000, 2, 2)
@@ -163,6 +174,9 @@ SITUATIONS: Mapping[str, Callable[[], VerifyBatch]] = {
     "zeros": zeros,
     "lookup": lookup,
     "wide": wide,
+    "odd vocabulary": odd_vocabulary,
+    "many drafts": many_drafts,
+    "cold": lambda: batch_of(*_laws(), parameters(temperature=0.25)),
     "near one": near_one,
     "seeded": seeded,
     "all seeded": all_seeded,

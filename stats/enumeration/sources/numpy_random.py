@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError, as_the_real_one
-from tokenlaw.stats.enumeration.lazy_arrays import lazily
+from tokenlaw.stats.enumeration.lazy_arrays import images, lazily, refuse
 from tokenlaw.stats.enumeration.lazy_generators import (
     SCRATCH,
     LazyGenerator,
@@ -66,6 +66,8 @@ class NumpyRandom:
         for name in ("array", "asarray"):
             substitutes[name] = new[id(getattr(np, name))] = _lazily(getattr(np, name))
             self._replaced.attribute(np, name, substitutes[name])
+        new[id(np.frombuffer)] = _without_buffer(np.frombuffer)
+        self._replaced.attribute(np, "frombuffer", new[id(np.frombuffer)])
         self._replaced.attribute(np.random.mtrand, "_rand", hidden)
         self._replaced.references(self._tape.program, lambda value: self._substitute(value, new))
         entered.append(self._tape)
@@ -103,6 +105,20 @@ def _lazily(make: Callable[..., Any]) -> Callable[..., Any]:
     @as_the_real_one
     def function(*arguments: Any, **options: Any) -> Any:
         return lazily(make(*arguments, **options))
+
+    return function
+
+
+def _without_buffer(make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that reads the memory of what it is given, where a lazy array has no floats."""
+
+    @wraps(make)
+    @as_the_real_one
+    def function(*arguments: Any, **options: Any) -> Any:
+        given = [*arguments, *options.values()]
+        if any(True for _ in images(given)):
+            refuse(given, f"numpy.{make.__name__}", "reads memory that has no floats")
+        return make(*arguments, **options)
 
     return function
 

@@ -10,7 +10,12 @@ from typing import Any, NoReturn
 
 from tokenlaw.stats.enumeration.choices import Weight
 from tokenlaw.stats.enumeration.drawing import Drawer
-from tokenlaw.stats.enumeration.errors import EnumerationError, UndecidableError, as_the_real_one
+from tokenlaw.stats.enumeration.errors import (
+    EnumerationError,
+    UndecidableError,
+    as_the_real_one,
+    is_unknown_call,
+)
 from tokenlaw.stats.enumeration.replacing import METHODS, Replacements
 from tokenlaw.stats.enumeration.tape import ADVICE, Tape
 
@@ -108,7 +113,13 @@ class _Methods:
         def method(generator: random.Random, *arguments: Any, **options: Any) -> Any:
             if type(generator).random is not random.Random.random or generator is self._names:
                 return real(generator, *arguments, **options)
-            return lazy(generator, *arguments, **options)
+            try:
+                return lazy(generator, *arguments, **options)
+            except TypeError as error:
+                if not is_unknown_call(error):
+                    raise
+            real(self._scratch, *arguments, **options)  # it raises, if it doesn't know them either
+            self._draw.refuse(f"{name} with these arguments")
 
         return method
 

@@ -12,21 +12,20 @@ from typing import Any
 import torch
 from torch import library
 
-from tokenlaw.stats.enumeration.errors import UndecidableError, as_the_real_one
-from tokenlaw.stats.enumeration.lazy_tensors import LazyInPlace, give_back, refuse
+from tokenlaw.stats.enumeration.errors import UndecidableError
+from tokenlaw.stats.enumeration.lazy_memory import give_back, prepare
+from tokenlaw.stats.enumeration.lazy_tensor_readers import passing_on, replace_readers
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 from tokenlaw.stats.enumeration.replacing import Replacements
 from tokenlaw.stats.enumeration.tape import ADVICE, Tape
 from tokenlaw.stats.enumeration.torch_draws import TorchDraws
 from tokenlaw.stats.enumeration.torch_operands import MAKERS, refusing
+from tokenlaw.stats.enumeration.torch_overloads import all_kernels, random_kernels
 
-HANDLERS = ("decisions", "moves", "races", "values")
+HANDLERS = ("decisions", "moves", "outs", "races", "values")
 """Modules ``lazy_tensor_...`` that register what can be done with lazy tensors."""
 
 _LIBRARY: Any = library.Library  # torch gives it no types
-
-SCRIPTED = (torch._C.ScriptFunction, torch._C.ScriptMethod)
-"""Functions that read the memory of tensors past their Python class."""
 
 
 class TorchRandom:
@@ -58,7 +57,7 @@ class TorchRandom:
         with warnings.catch_warnings():
             # Replacing a kernel is what torch warns of.
             warnings.simplefilter("ignore")
-            for name, kernel in self._draws.kernels().items():
+            for name, kernel in all_kernels(self._draws, _devices()).items():
                 for device in _devices():
                     self._kernels.impl(name, kernel, device)
         return self
@@ -77,23 +76,12 @@ class TorchRandom:
             )
 
     def _replace_functions(self) -> None:
-        for kind in SCRIPTED:
-            self._replaced.attribute(kind, "__call__", self._guarded(kind.__call__))
-        makers: dict[int, Any] = {}
+        makers = replace_readers(self._replaced, self.book)
         for name in MAKERS:
             real = getattr(torch, name)
-            makers[id(real)] = refusing(real)
+            makers[id(real)] = passing_on(refusing(real))
             self._replaced.attribute(torch, name, makers[id(real)])
         self._replaced.references(self.tape.program, lambda value: makers.get(id(value), value))
-
-    def _guarded(self, call: Any) -> Any:
-        @as_the_real_one
-        def guarded(function: Any, *args: Any, **options: Any) -> Any:
-            if any(type(value) is LazyInPlace for value in (*args, *options.values())):
-                refuse(self.book, "a scripted function", "reads random numbers that aren't decided")
-            return call(function, *args, **options)
-
-        return guarded
 
 
 @cache
@@ -104,6 +92,8 @@ def _prepare() -> None:
     importlib.import_module("torch.fx.experimental.symbolic_shapes")
     if torch.distributed.is_available():
         importlib.import_module("torch.distributed.tensor")
+    prepare()
+    random_kernels(_devices())
 
 
 @cache
