@@ -76,18 +76,13 @@ def _fork_of_new(scene: Scene) -> Sequence[SessionOperation]:
 def _random_samples(scene: Scene) -> Sequence[SessionOperation]:
     """Samples that differ behind a prompt whose last block has room for some of their tokens."""
     request = scene.diverging_request(samples=scene.any_of(2, 2, 3))
-    return (Submit(request, scene.dice.randrange(_DICE)), *_some_steps(scene))
+    return (Submit(request, scene.dice.randrange(_DICE)), *(Step(),) * 3)
 
 
 def _random_fork(scene: Scene) -> Sequence[SessionOperation]:
     """The same by a fork."""
     submitted = Submit(scene.diverging_request(), scene.dice.randrange(_DICE))
-    return (submitted, Step(), Fork(-1, scene.dice.randrange(_DICE)), *_some_steps(scene))
-
-
-def _some_steps(scene: Scene) -> Sequence[SessionOperation]:
-    """Enough to diverge, if steps can be asked for."""
-    return (Step(),) * 3 if "requests" in scene.can else ()
+    return (submitted, Step(), Fork(-1, scene.dice.randrange(_DICE)), *(Step(),) * 3)
 
 
 def _abort(scene: Scene) -> Sequence[SessionOperation]:
@@ -99,12 +94,12 @@ MOVES: tuple[tuple[frozenset[str], Move, int], ...] = (
     (frozenset(), _new, 2),
     (frozenset(), _kindred, 5),
     (frozenset(), _twins, 2),
-    (frozenset(), _long, 2),
+    (_SERVER, _long, 2),
     (_SERVER, _steps, 5),
     (_SERVER, _many_steps, 1),
     (_SERVER | {"fork"}, _fork, 2),
     (_SERVER | {"fork"}, _fork_of_new, 2),
-    (frozenset({"sampling", "samples"}), _random_samples, 2),
+    (_SERVER | {"sampling", "samples"}, _random_samples, 2),
     (_SERVER | {"sampling", "fork"}, _random_fork, 1),
     (_SERVER | {"abort"}, _abort, 2),
 )

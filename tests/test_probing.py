@@ -40,6 +40,9 @@ UNSEEN = {
     "tree_with_replacement": "trees",
     "tree_without_replacement": "trees",
     "tree_not_renormalised": "trees",
+    "long_runs_unchecked": "needs six drafts",
+    "last_tile_lost": "needs more tokens than a tile",
+    "low_temp_greedy": "needs a temperature below 0.3",
 }
 """Planted faults that numbers which are given don't show, and why."""
 

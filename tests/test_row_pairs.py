@@ -88,7 +88,7 @@ def test_a_wrong_law_of_independent_rows_is_no_dependence() -> None:
 
 
 def test_rows_that_follow_others_are_refuted_though_each_has_its_law() -> None:
-    found = audited(lambda: Shifted(1), only=frozenset({ROWS, COMPLETED}), budget=20_000)
+    found = audited(lambda: Shifted(1), only=frozenset({ROWS, COMPLETED}), budget=40_000)
     assert [check for check, row in found.items() if row.verdict is Verdict.REFUTED] == [ROWS]
 
 
