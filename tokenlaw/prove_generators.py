@@ -20,10 +20,9 @@ def undisturbed(program: Callable[[], Any]) -> Iterator[None]:
 
     Examples
     --------
-    >>> generator = random.Random(3)
-    >>> with undisturbed(lambda: generator.random()):
-    ...     drawn = generator.random()
-    >>> drawn == generator.random()
+    >>> with undisturbed(random.random):
+    ...     drawn = random.random()
+    >>> drawn == random.random()
     True
     """
     found = [*_global(), *_held(program)]
