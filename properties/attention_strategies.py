@@ -117,11 +117,9 @@ def _beside(
 ) -> Iterator[dict[str, Any]]:
     """Changes to the plain case, each of which uses one more capability."""
     changes: dict[str, dict[str, Any]] = {
+        **_with_options(case.block_size),
         "gqa": {"group_size": max(dimensions.group_sizes)},
         "chunked-prefill": {"num_queries": 3},
-        "window": {"window": case.block_size},
-        "softcap": {"softcap": 1.5},
-        "sinks": {"sinks": True},
         "empty": {"lengths": (*case.lengths, 0)},
     }
     return (changes[name] for name in sorted(scope.extra & available))
@@ -133,13 +131,20 @@ def _seldom_heads(dimensions: Dimensions, case: AttentionCase) -> Iterator[dict[
     return ({"head_size": size, "lengths": case.lengths[:3]} for size in seldom)
 
 
-def _focused(scope: Scope, block_size: int) -> dict[str, Any]:
-    """Changes to the plain case that exercise the focus of the scope, once."""
-    options: dict[str, dict[str, Any]] = {
+def _with_options(block_size: int) -> dict[str, dict[str, Any]]:
+    """For each of `OPTIONS`, changes to the plain case that use it."""
+    return {
         "softcap": {"softcap": 1.5},
         "sinks": {"sinks": True},
         "alibi": {"alibi": True},
         "window": {"window": block_size},
+    }
+
+
+def _focused(scope: Scope, block_size: int) -> dict[str, Any]:
+    """Changes to the plain case that exercise the focus of the scope, once."""
+    options: dict[str, dict[str, Any]] = {
+        **_with_options(block_size),
         "poison": {"poison": "nan"},
         "strided": {"layout": "interleaved"},
     }

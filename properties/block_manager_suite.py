@@ -55,7 +55,7 @@ class BlockManagerSuite:
             progress=progress,
             before_run=announce,
         )
-        return filmed(found, BLOCK_MANAGER, lambda trace, check: film(factory, trace, capabilities, check)[1])
+        return filmed(found, BLOCK_MANAGER, film, factory, capabilities)
 
     def replay(
         self,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -23,27 +23,44 @@ from tokenlaw.spec.verdicts import Evidence, Verdict
 MOST_SLOTS = 20_000
 """Slots of all frames together; longer traces, and larger pools, have no frames: nobody could read them."""
 
+Frames = list[dict[str, Any]]
+"""Each a `tokenlaw.spec.frames.Frame` as plain data."""
+
+
+class Film(Protocol):
+    """Runs a trace on a fresh target and looks at it after each operation."""
+
+    def __call__(
+        self,
+        factory: Callable[[CacheConfig], Any],
+        trace: Trace,
+        capabilities: frozenset[str],
+        check: str | None = None,
+        /,
+    ) -> tuple[Outcome, Frames]:
+        """Run and look.
+
+        Parameters
+        ----------
+        factory, trace, capabilities : as in ``run_trace`` of the contract.
+        check : what breaks before this check doesn't end the run; everything does without it.
+
+        Returns
+        -------
+        outcome
+            Of the run, everything having been read back after every operation.
+        frames
+            One for each operation until the run ended; none for what is too large to draw.
+        """
+
 
 def film(
     manager_factory: Callable[[CacheConfig], Any],
     trace: Trace,
     capabilities: frozenset[str],
     check: str | None = None,
-) -> tuple[Outcome, list[dict[str, Any]]]:
-    """Run a trace on a fresh manager and look at it after each operation.
-
-    Parameters
-    ----------
-    manager_factory, trace, capabilities : as in `tokenlaw.properties.block_manager_run.run_trace`.
-    check : only violations of this check end the run; of every check without it.
-
-    Returns
-    -------
-    outcome
-        Of the run, everything having been read back after every operation.
-    frames
-        Plain data: one `Frame` for each operation until the run ended; none for what is too large to draw.
-    """
+) -> tuple[Outcome, Frames]:
+    """A `Film` of a block manager, in which all other checks than ``check`` are muted."""
     muted = frozenset(one.id for one in BLOCK_MANAGER_CHECKS if check not in (None, one.id))
     slots = trace.config.num_blocks * trace.config.block_size * len(trace.operations)
     if slots > MOST_SLOTS:
@@ -53,13 +70,13 @@ def film(
     return outcome, developed(camera.frames, trace, outcome)
 
 
-def developed(frames: list[Frame], trace: Trace, outcome: Outcome) -> list[dict[str, Any]]:
+def developed(frames: list[Frame], trace: Trace, outcome: Outcome) -> Frames:
     """The frames of a run as plain data; after a crash with one more, of the state before it."""
     if outcome.crash is not None and frames and len(frames) < len(trace.operations):
         told = words.lines(trace)[len(frames)]
         last = msgspec.structs.replace(frames[-1], told=told, copies=(), crash=outcome.crash)
         frames = [*frames, last]
-    plain: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(frames))
+    plain: Frames = msgspec.json.decode(msgspec.json.encode(frames))
     return plain
 
 
@@ -72,21 +89,26 @@ def broken_of(violations: list[Violation]) -> tuple[Broken, ...]:
 
 
 def filmed(
-    rows: list[Evidence], contract: str, take: Callable[[Trace, str], list[dict[str, Any]]]
+    rows: list[Evidence],
+    contract: str,
+    take: Film,
+    factory: Callable[[CacheConfig], Any],
+    capabilities: frozenset[str],
 ) -> list[Evidence]:
-    """The evidence of an exploration; ``take(trace, check id)`` gives the frames of a counterexample."""
+    """The evidence of an exploration, with the frames that ``take`` takes of each counterexample."""
 
     def one(row: Evidence) -> Evidence:
         if row.counterexample is None:
             return row
         trace = trace_of(row.counterexample, contract)
         announce(trace)
-        return replace(row, frames=take(trace, row.check.id))
+        _, frames = take(factory, trace, capabilities, row.check.id)
+        return replace(row, frames=frames)
 
     return [one(row) for row in rows]
 
 
-def with_frames(rows: list[Evidence], frames: list[dict[str, Any]]) -> list[Evidence]:
+def with_frames(rows: list[Evidence], frames: Frames) -> list[Evidence]:
     """The evidence of one replay, its frames with what is refuted, or else with the first that was tried."""
     refuted = [row for row in rows if row.verdict is Verdict.REFUTED]
     tried = [row for row in rows if row.verdict in (Verdict.UNKNOWN, Verdict.HOLDS)]

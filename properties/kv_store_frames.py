@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tokenlaw.properties import words
-from tokenlaw.properties.frames import MOST_SLOTS, broken_of, developed
+from tokenlaw.properties.frames import MOST_SLOTS, Frames, broken_of, developed
 from tokenlaw.properties.kv_store_operations import Operations
 from tokenlaw.properties.kv_store_rows import Reading, Rows
 from tokenlaw.properties.kv_store_run import run_trace
@@ -29,21 +29,11 @@ def film(
     trace: Trace,
     capabilities: frozenset[str],
     check: str | None = None,
-) -> tuple[Outcome, list[dict[str, Any]]]:
-    """Run a trace on a fresh store and look at it after each operation.
+) -> tuple[Outcome, Frames]:
+    """A `tokenlaw.properties.frames.Film` of a KV store, in which what breaks before ``check`` is muted.
 
-    Parameters
-    ----------
-    store_factory, trace, capabilities : as in `tokenlaw.properties.kv_store_run.run_trace`.
-    check : what breaks before this check is muted, as an exploration does; nothing is muted without it.
-
-    Returns
-    -------
-    outcome
-        Of the run.
-    frames
-        Plain data: one `Frame` for each operation until the run ended, of the first layer in which something
-        reads back wrong at the end, or of the first one; none for what is too large to draw.
+    The frames are those of the first layer in which something reads back wrong at the end, or else of the
+    first one.
     """
     config, muted = trace.config, frozenset[str]()
     slots = config.num_blocks * config.block_size * config.num_layers * len(trace.operations)
@@ -174,13 +164,13 @@ def _seen(readings: Sequence[Reading], tables: dict[int, list[int]], size: int) 
 
 def _foreign(readings: Sequence[Reading], tables: dict[int, list[int]], size: int) -> set[Place]:
     """Slots in which some sequence finds a row that doesn't belong there."""
-    return {
-        (table[one.position // size], one.position % size)
-        for reading in readings
-        for table in (tables[reading.shadow.number],)
-        for one in reading.misread
-        if one.wrong not in (Wrong.KEYS, Wrong.VALUES) and one.position < len(table) * size
-    }
+    found: set[Place] = set()
+    for reading in readings:
+        table = tables[reading.shadow.number]
+        for one in reading.misread:
+            if one.wrong not in (Wrong.KEYS, Wrong.VALUES) and one.position < len(table) * size:
+                found.add((table[one.position // size], one.position % size))
+    return found
 
 
 def _sequence(reading: Reading, table: list[int]) -> SequenceState:

@@ -1,6 +1,6 @@
 """Rows of a KV store by name: what a sequence reads back, position by position, beside what it should."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import torch
@@ -49,21 +49,21 @@ class Rows:
     def reading(self, store: ShadowedStore, shadow: Shadow, layer: int) -> Reading:
         """Read a live sequence back; a damaged one may hold anything."""
         expected = list(_contents(shadow.content[layer]))
+        rows = self._named(expected)
         found = _read(store, shadow, layer)
-        rows = self._held(shadow, layer)
-        if shadow.damaged:
+        if shadow.damaged or found == expected:
             return Reading(shadow, rows, rows, ())
         others = [one for one in store.live if one is not shadow]
-        of_others = frozenset(row for one in others for row in self._held(one, layer))
+        of_others = frozenset(row for one in others for row in self._named(_contents(one.content[layer])))
         owner = _Owner(layer, rows, of_others, frozenset(one.number for one in others))
         misread = {one.position: one for one in self._differences(expected, found, owner)}
         seen = [misread[place].found if place in misread else row for place, row in enumerate(rows)]
         seen += [misread[place].found for place in range(len(rows), len(found))]
         return Reading(shadow, rows, tuple(seen), tuple(misread.values()))
 
-    def _held(self, shadow: Shadow, layer: int) -> tuple[Row, ...]:
-        """The rows that a sequence should read back."""
-        return tuple(self._names[content][0] for content in _contents(shadow.content[layer]))
+    def _named(self, contents: Iterable[Content]) -> tuple[Row, ...]:
+        """The rows with these numbers, which the harness wrote."""
+        return tuple(self._names[content][0] for content in contents)
 
     def _differences(
         self, expected: list[Content], found: list[Content], owner: "_Owner"

@@ -66,7 +66,7 @@ class KVStoreSuite:
             progress=progress,
             before_run=announce,
         )
-        return filmed(found, KV_STORE, lambda trace, check: film(factory, trace, capabilities, check)[1])
+        return filmed(found, KV_STORE, film, factory, capabilities)
 
     def replay(
         self,

@@ -12,6 +12,3 @@ PHRASES: tuple[Phrase, ...] = (
     *pressure_phrases.PHRASES,
 )
 """Every deliberate rule of the strategy."""
-
-FULL = next(phrase for phrase in PHRASES if phrase.script is pressure_phrases.fill_exactly)
-"""The one that fills the pool to the last slot."""

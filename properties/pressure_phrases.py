@@ -190,10 +190,13 @@ def _drain(scene: Scene) -> Iterator[Operation]:
         yield Free(0)
 
 
+FULL = Phrase("fill exactly", fill_exactly, weight=1)
+"""The one that fills the pool to the last slot."""
+
 PHRASES: tuple[Phrase, ...] = (
     Phrase("free some", free_some),
     Phrase("free again", free_again, weight=1),
-    Phrase("fill exactly", fill_exactly, weight=1),
+    FULL,
     Phrase("one block short", one_block_short, weight=1),
     Phrase("hit under pressure", hit_under_pressure),
     Phrase("churn", churn),

@@ -12,7 +12,8 @@ from functools import partial
 from hypothesis import strategies as st
 
 from tokenlaw.properties.drawing import any_of, evenly
-from tokenlaw.properties.phrases import FULL, PHRASES
+from tokenlaw.properties.phrases import PHRASES
+from tokenlaw.properties.pressure_phrases import FULL
 from tokenlaw.properties.scene import VOCABULARY, Phrase, Scene
 from tokenlaw.properties.simpler import with_tokens
 from tokenlaw.properties.trace import Operation, Tokens, Trace

@@ -110,14 +110,14 @@ class Driver:
         if scenario.seeded:
             params = _seeded(params, numbers[scenario.drafts :])
         before = torch.zeros_like(kinds)
-        drafts, rows, drafted_from = list[Tensor](), list[Tensor](), list[Tensor]()
+        drafts, rows = list[Tensor](), list[Tensor]()
         for position in range(scenario.drafts + 1):
             rows.append(tables.row(kinds, position, before))
             if position == scenario.drafts:
                 break
             if scenario.own_drafter:
-                drafted_from.append(self._draft_logits.at(position, rows[-1]))
-                before = self.verifier.draft(drafted_from[-1], params, position=position, seed=seed)
+                logits = self._draft_logits.at(position, rows[-1])
+                before = self.verifier.draft(logits, params, position=position, seed=seed)
                 check_drafts(before, position, len(kinds), scenario.vocabulary, kinds.device)
                 before = before.clone()  # a drafter may have one buffer for all positions
             else:

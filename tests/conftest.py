@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from tokenlaw import process
+from tokenlaw import process, prove_plain_runs
 
 # Asserts are rewritten in test modules only, unless pytest is told before the first import.
 pytest.register_assert_rewrite("support")
@@ -19,6 +19,12 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def _few_plain_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proofs of small programs make fewer plain runs, but the least; else these take most of the time."""
+    monkeypatch.setattr(prove_plain_runs, "LEAST_SECONDS", 0.02)
 
 
 @pytest.fixture(autouse=True)

@@ -70,7 +70,11 @@ def test_a_fault_changes_the_law(name: str, request_: DecodeRequest) -> None:
 
 
 @pytest.mark.parametrize("innocent", DECODER_INNOCENTS.values(), ids=DECODER_INNOCENTS)
-@pytest.mark.parametrize("request_", [asked(num_tokens=3), MASKED], ids=["plain", "masked"])
+@pytest.mark.parametrize(
+    "request_",
+    [PLAIN, MASKED, pytest.param(asked(num_tokens=3), marks=pytest.mark.slow)],
+    ids=["plain", "masked", "longer"],
+)
 def test_an_innocent_leaves_the_law_alone(innocent: Innocent, request_: DecodeRequest) -> None:
     assert law_is_off_by(innocent.make, request_) < ROUNDING
 

@@ -10,10 +10,11 @@ import pytest
 
 from support.broken_managers import NoCopyOnWrite
 from support.list_store import ListStore
-from support.pages import TORN, torn_frames
+from support.pages import TORN, store_frames, torn_frames
 from tokenlaw import diagram, diagram_panel
 from tokenlaw.cli import main
 from tokenlaw.diagram import FORMS, Picture, rendered, taken
+from tokenlaw.diagram_panel import said
 from tokenlaw.diagram_shapes import COPIED, DARK, LIGHT, WRONG, Arrow, Box, Label, colour_of
 from tokenlaw.diagram_sheet import ACCEPTANCE, EXACT
 from tokenlaw.diagram_words import ROWS
@@ -22,7 +23,7 @@ from tokenlaw.impl.paged import PagedBlockManager
 from tokenlaw.impl.paged.store import PagedKVStore
 from tokenlaw.properties.block_manager_suite import BlockManagerSuite
 from tokenlaw.properties.kv_store_suite import KVStoreSuite
-from tokenlaw.properties.trace import New, Trace, save
+from tokenlaw.properties.trace import Free, New, Trace, save
 from tokenlaw.report import Report, Target
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig, Implementation
 
@@ -208,6 +209,12 @@ def test_a_store_without_tables_has_no_blocks_to_name(
     assert "no block table is shown" in svg
     assert ">reads<" in svg
     assert ">block 0<" not in svg
+
+
+def test_a_store_without_tables_has_no_pool_when_it_is_empty() -> None:
+    last = store_frames(ListStore, New((0,)), Free(0))[-1]
+    assert last.blocks == ()
+    assert next(said(last))[0].startswith("layer 0; no block table is shown")
 
 
 def test_png(picture: Picture) -> None:

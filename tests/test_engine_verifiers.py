@@ -58,8 +58,6 @@ def implementation(target: str, monkeypatch: pytest.MonkeyPatch) -> Implementati
 
 
 def built(target: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    if not installed(TARGETS[target]):
-        pytest.skip(f"{TARGETS[target]} isn't installed: see examples/audits/README.md")
     return implementation(target, monkeypatch).factories[VERIFIER]()
 
 
@@ -69,6 +67,17 @@ def installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
+
+
+def needs(target: str) -> pytest.MarkDecorator:
+    package = TARGETS[target]
+    return pytest.mark.skipif(
+        not installed(package), reason=f"{package} isn't installed: see examples/audits/README.md"
+    )
+
+
+def where_installed(*targets: str) -> list[Any]:
+    return [pytest.param(target, marks=needs(target)) for target in targets]
 
 
 def looked_up(batch: VerifyBatch) -> VerifyBatch:
@@ -88,7 +97,7 @@ def test_every_target_imports_without_its_package(target: str, monkeypatch: pyte
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("target", EXACT)
+@pytest.mark.parametrize("target", where_installed(*EXACT))
 @pytest.mark.parametrize("drawn", [True, False], ids=["sampled drafts", "looked-up drafts"])
 def test_the_joint_law_is_that_of_the_rule(target: str, drawn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """7 kinds of requests, 12,000 rows.
@@ -102,7 +111,7 @@ def test_the_joint_law_is_that_of_the_rule(target: str, drawn: bool, monkeypatch
 
 
 @pytest.mark.engines
-@pytest.mark.parametrize("target", ["rotalabs_accel:IMPLEMENTATION", "vllm_rejection:FORWARD"])
+@pytest.mark.parametrize("target", where_installed("rotalabs_accel:IMPLEMENTATION", "vllm_rejection:FORWARD"))
 def test_what_is_refuted(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """12,000 rows; a right verifier gets here with probability below 7e-6.
 
@@ -115,6 +124,7 @@ def test_what_is_refuted(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.engines
+@needs("vllm_rejection:FORWARD")
 def test_forward_holds_once_parameters_reach_their_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """vLLM #55005 is all that is wrong with it; false alarm below 6e-6, 12,000 rows."""
     verifier = built("vllm_rejection:FORWARD", monkeypatch)
@@ -131,6 +141,7 @@ def test_forward_holds_once_parameters_reach_their_rows(monkeypatch: pytest.Monk
 
 
 @pytest.mark.engines
+@needs("vllm_rejection:FORWARD")
 def test_forward_takes_no_min_p_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     verifier = built("vllm_rejection:FORWARD", monkeypatch)
     assert refusals_of(verifier, "") == {"min_p"}
@@ -139,6 +150,7 @@ def test_forward_takes_no_min_p_and_says_so(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.engines
+@needs("rotalabs_accel:VERIFY_TOKENS")
 def test_verify_tokens_crashes_at_the_bonus_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """rotalabs-accel 1.1.1 passes top-p where top-k is expected."""
     verifier = built("rotalabs_accel:VERIFY_TOKENS", monkeypatch)
@@ -147,6 +159,7 @@ def test_verify_tokens_crashes_at_the_bonus_token(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.engines
+@needs("sglang_chain:IMPLEMENTATION")
 def test_sglang_decides_as_the_reference_does(monkeypatch: pytest.MonkeyPatch) -> None:
     """70 rows (the interpreter is slow) and the numbers that decide given: as many drafts are accepted."""
     verifier = built("sglang_chain:IMPLEMENTATION", monkeypatch)

@@ -21,15 +21,12 @@ from tokenlaw.stats.enumeration.exact_law import exact_law
 GENERATOR = np.random.default_rng(5)
 
 
-class Unbound:
-    """Stands for something that isn't there yet, as proxies of web frameworks do."""
+def unbound(*_: Any) -> Any:
+    raise RuntimeError("nothing is bound")
 
-    @property  # type: ignore[misc]  # proxies have a read-only class
-    def __class__(self) -> type:
-        raise RuntimeError("nothing is bound")
 
-    def __getattr__(self, name: str) -> Any:
-        raise RuntimeError("nothing is bound")
+Unbound = type("Unbound", (), {"__class__": property(unbound), "__getattr__": unbound})
+"""Stands for something that isn't there yet, as proxies of web frameworks do."""
 
 
 class Plain:

@@ -77,9 +77,17 @@ def test_a_fault_of_ours_is_no_outcome(
         exact_law(lambda: program() if toss() else "other")
 
 
-def test_what_is_raised_at_a_random_number_is_refused() -> None:
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda: torch.Tensor(np.random.rand(2)),
+        lambda: (random.random() * torch.ones(()))[None] < 1,
+        lambda: np.random.rand(1)[0][None] < 1,
+    ],
+)
+def test_what_is_raised_at_a_random_number_is_refused(program: Callable[[], Any]) -> None:
     with pytest.raises(UndecidableError, match="can't read a random number"):
-        exact_law(lambda: torch.Tensor(np.random.rand(2)))
+        exact_law(program)
 
 
 UNKNOWN_CALLS: dict[str, tuple[str, Callable[[], Any]]] = {

@@ -173,7 +173,7 @@ def test_shared_lookahead_blocks_may_have_to_be_replaced() -> None:
 class RefusesRollbacks(PagedBlockManager):
     def rollback(self, sequence: int, count: int) -> None:
         if self.window is not None and count:
-            raise NotImplementedError("a ring forgets")
+            raise RuntimeError("a ring forgets")
         super().rollback(sequence, count)
 
 

@@ -1,4 +1,3 @@
-# ruff: noqa: PLW0108 - a bound method would draw once, a lambda draws in each run
 """Numbers and answers are numpy's or torch's where a program has those: ``~`` of a ``bool`` is no answer."""
 
 import random
@@ -84,6 +83,7 @@ def test_questions_for_types_are_answered_as_by_numpy() -> None:
             isinstance(array[0], np.floating) and isinstance(array[0], float),
             isinstance(np.random.rand(), float) and not isinstance(np.random.rand(), np.floating),
             isinstance(random.random() * T[0], torch.Tensor),
+            isinstance(np.random.rand(1)[0] < random.random() * torch.ones_like(T)[0], torch.Tensor),
         ]
 
-    check_law(kinds, {(True,) * 7: 1.0})
+    check_law(kinds, {(True,) * 8: 1.0})

@@ -55,3 +55,23 @@ def test_one_seed_in_all_runs_is_no_matter_of_frequencies() -> None:
     assert not found.unlikely
     assert not agreement(PlainRuns({}, {0: 50}), law).alike
     assert agreement(PlainRuns({}, {0: 200}), law).alike  # 0.9^200 is less than 1e-9
+
+
+def test_what_was_left_out_may_be_the_reason_of_any_frequency() -> None:
+    """Of 650 heads among 1,000 Pearson's test alone would say p = 2e-21."""
+    found = agreement(PlainRuns({}, {0: 650, 1: 350}), Law({0: 0.5, 1: 0.5}, neglected=0.2))
+    assert not found.unlikely
+    assert agreement(PlainRuns({}, {0: 650, 1: 350}), Law({0: 0.5, 1: 0.5})).unlikely
+
+
+def test_what_was_left_out_hides_what_pearson_would_see() -> None:
+    shares = {0: 520, 1: 480}
+    assert agreement(PlainRuns({}, shares), Law({0: 0.5, 1: 0.5})).visible < 0.2
+    assert agreement(PlainRuns({}, shares), Law({0: 0.5, 1: 0.5}, neglected=1e-9)).visible == np.inf
+
+
+def test_runs_that_were_cut_short_are_no_sample() -> None:
+    """When they end may depend on what came; what can't be is told all the same."""
+    law = Law({0: 0.5, 1: 0.5})
+    assert not agreement(PlainRuns({}, {0: 900, 1: 100}, cut=True), law).tested
+    assert agreement(PlainRuns({}, {0: 900, 2: 100}, cut=True), law).impossible

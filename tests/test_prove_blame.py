@@ -1,20 +1,13 @@
 """The path to blame for a wrong law, and what is said of its last token."""
 
 import random
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
+from support.proofs import proof
 from support.sampled_programs import DRAFT, bonus_step, draw, target_law
-from tokenlaw.prove_enumeration import Bounds, Named
-from tokenlaw.prove_programs import prove_program
-from tokenlaw.spec.verdicts import Evidence, Verdict
+from tokenlaw.spec.verdicts import Verdict
 
 HALF = Fraction(1, 2)
-
-
-def proof(program: Callable[[], Any], spec: Callable[..., Any] = target_law) -> Evidence:
-    return prove_program(Named(program, "program"), Named(spec, "spec"), Bounds())
 
 
 def test_the_bonus_after_a_rejection_is_blamed() -> None:

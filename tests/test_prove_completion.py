@@ -1,26 +1,20 @@
 """What a program emits, completed to one length: long texts, texts that are too many, and what rows show."""
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import pytest
 
+from support.proofs import proof
 from support.sampled_programs import chain_step, draw, target_law
-from tokenlaw.prove_enumeration import Bounds, Named
-from tokenlaw.prove_programs import prove_program
-from tokenlaw.spec.verdicts import Evidence, Verdict
+from tokenlaw.spec.verdicts import Verdict
 
 HALVES = [Fraction(1, 2), Fraction(1, 2)]
 
 
 def halves(_: Sequence[int]) -> list[Fraction]:
     return HALVES
-
-
-def proof(program: Callable[[], Any], spec: Callable[..., Any]) -> Evidence:
-    return prove_program(Named(program, "program"), Named(spec, "spec"), Bounds())
 
 
 def until_one(longest: int, last: list[Fraction] = HALVES) -> list[int]:

@@ -4,29 +4,21 @@ import random
 from collections.abc import Callable
 from fractions import Fraction
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from support.sampled_programs import target_law, target_only
+from support.proofs import proof
+from support.sampled_programs import target_only
 from tokenlaw import prove_enumeration
 from tokenlaw.prove_enumeration import Bounds, Named
 from tokenlaw.prove_programs import prove_program
-from tokenlaw.spec.verdicts import Evidence, Verdict
+from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.enumeration import choices
 from tokenlaw.stats.enumeration.errors import NotRepeatableError
 from tokenlaw.stats.enumeration.exact_law import exact_law, repeat_path
 from tokenlaw.stats.enumeration.law import NEGLIGIBLE
 
 HALF = Fraction(1, 2)
-
-
-def proof(
-    program: Callable[[], Any], spec: Callable[..., Any] | None = target_law, **bounds: Any
-) -> Evidence:
-    return prove_program(
-        Named(program, "program"), None if spec is None else Named(spec, "spec"), Bounds(**bounds)
-    )
 
 
 def test_a_rate_is_told_once_a_second_has_passed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,6 +99,18 @@ def test_a_loop_without_end_is_left_once_the_rest_does_not_matter(
     assert law.endless
     assert law.probabilities[1] == half - law.unexplored
     assert not law.complete
+
+
+def test_a_slow_loop_is_followed_until_the_rest_does_not_matter() -> None:
+    """The spare paths after coming close to all aren't enough here."""
+
+    def program() -> int:
+        tosses = 0
+        while random.random() < 0.95:
+            tosses += 1
+        return min(tosses, 1)
+
+    assert exact_law(program).endless
 
 
 def test_a_finite_law_is_complete_however_little_its_last_paths_weigh() -> None:

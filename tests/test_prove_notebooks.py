@@ -85,7 +85,7 @@ def test_what_functions_use_is_run_though_it_comes_later_and_its_faults_are_note
     assert loader.load("n.ipynb::step")() == [1, 1]
     assert loader.notes == []
     notebook("m.ipynb", "def step(): return helper", "1 / 0", "helper = 3")
-    assert callable(loader.load("m.ipynb::step"))
+    assert loader.load("m.ipynb::step") is loader.load("m.ipynb::step")
     (note,) = loader.notes
     assert note.startswith("m.ipynb::step: cell 2, line 1 `1 / 0`, failed: ZeroDivisionError")
     assert note.endswith("it comes after step")

@@ -10,20 +10,22 @@ import numpy as np
 import pytest
 import torch
 
+from support.proofs import proof
 from support.sampled_programs import bonus_step, chain_step, target_law
 from tokenlaw.conversation import ignore
 from tokenlaw.prove_enumeration import Bounds, Named
 from tokenlaw.prove_plain_runs import MOST_RUNS, plain_runs
 from tokenlaw.prove_programs import prove_program
-from tokenlaw.spec.verdicts import Evidence, Verdict
-
-
-def proof(program: Callable[[], Any], spec: Callable[..., Any] | None) -> Evidence:
-    return prove_program(Named(program, "program"), spec and Named(spec, "spec"), Bounds())
+from tokenlaw.spec.verdicts import Verdict
 
 
 def always(value: Any) -> Callable[[], Any]:
     return lambda: value
+
+
+@pytest.fixture(autouse=True)
+def _few_plain_runs() -> None:
+    """As many as users get."""
 
 
 class Held(NamedTuple):

@@ -8,20 +8,11 @@ from typing import Any
 import pytest
 
 import tokenlaw
+from support.proofs import proof
 from support.sampled_programs import bonus_step, chain_step, draw, target_law, target_only
-from tokenlaw.prove_enumeration import Bounds, Named
-from tokenlaw.prove_programs import prove_program
-from tokenlaw.spec.verdicts import PROVED, Evidence, Verdict
+from tokenlaw.spec.verdicts import PROVED, Verdict
 
 HALF = Fraction(1, 2)
-
-
-def proof(
-    program: Callable[[], Any], spec: Callable[..., Any] | None = target_law, **bounds: Any
-) -> Evidence:
-    return prove_program(
-        Named(program, "program"), None if spec is None else Named(spec, "spec"), Bounds(**bounds)
-    )
 
 
 def test_a_textbook_step_is_proved_in_rational_numbers() -> None:

@@ -1,5 +1,6 @@
 """Frames of KV stores: which row lies in which slot, what reads back wrong there, and why."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -121,6 +122,39 @@ def test_a_fault_names_the_wrong_slot(
     assert last.broken
 
 
+def test_a_slot_shows_what_the_wrong_one_of_its_sharers_reads() -> None:
+    class ParentLosesRows(PagedKVStore):
+        forked = False
+
+        def fork(self, sequence: int) -> int:
+            self.forked = True
+            return super().fork(sequence)
+
+        def read(self, sequence: int, layer: int) -> tuple[Tensor, Tensor]:
+            keys, values = super().read(sequence, layer)
+            return (keys, values) if sequence or not self.forked else (keys * 0, values * 0)
+
+    last = store_frames(ParentLosesRows, new(1), Fork(0))[-1]
+    assert [one.wrong for one in last.sequences] == [(0,), ()]
+    assert rows(last)[0] == [".", "."]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [lambda held: held[0], lambda held: held[..., :1], lambda held: held.double()],
+    ids=["dimensions", "head size", "dtype"],
+)
+def test_numbers_of_another_shape_or_dtype_are_read_as_nothing(change: Callable[[Tensor], Tensor]) -> None:
+    class Changes(PagedKVStore):
+        def read(self, sequence: int, layer: int) -> tuple[Tensor, Tensor]:
+            keys, values = super().read(sequence, layer)
+            return change(keys), change(values)
+
+    last = store_frames(Changes, new(1))[-1]
+    assert last.broken
+    assert last.sequences[0].misread == (Misread(0, Wrong.MISSING),)
+
+
 def test_erased_blocks_are_named() -> None:
     _, forked, freed = store_frames(fault("clears_shared_blocks"), new(3), Fork(0), Free(0))
     assert erased(forked) == []
@@ -147,7 +181,7 @@ def test_without_tables_what_sequences_read_stands_in_place_of_blocks() -> None:
     names = ["seq 0: 0 to 1", "seq 0: 2 to 3", "seq 1: 0 to 1", "seq 1: 2 to 3"]
     assert [block.name for block in forked.blocks] == names
     assert rows(diverged) == [["0:0", "0:1"], ["0:2", "."], ["0:0", "0:1"], ["0:2", "1:3"]]
-    assert diverged.copies == ()
+    assert forked.copies == diverged.copies == ()
     assert [slot.written for block in diverged.blocks for slot in block.slots].count(True) == 1
     assert [block.name for block in freed.blocks] == names[2:]
 

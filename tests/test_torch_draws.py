@@ -1,4 +1,3 @@
-# ruff: noqa: PLW0108 - a bound method would draw once, a lambda draws in each run
 """Random operators of torch that draw whole values, against closed forms."""
 
 import math

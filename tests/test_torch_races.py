@@ -1,4 +1,3 @@
-# ruff: noqa: PLW0108 - a bound method would draw once, a lambda draws in each run
 """Exponential and Gumbel noise in torch: argmax, max, topk and sort are draws from the weights."""
 
 import math

@@ -1,4 +1,3 @@
-# ruff: noqa: PLW0108 - a bound method would draw once, a lambda draws in each run
 """What can't be decided of torch's random numbers is refused by name, and no program can hide it."""
 
 import contextlib

@@ -1,4 +1,3 @@
-# ruff: noqa: PLW0108 - a bound method would draw once, a lambda draws in each run
 """Random numbers that are written into tensors which the program has: whoever shares memory has them."""
 
 import math

@@ -1,4 +1,3 @@
-# ruff: noqa: PLW0108 - a bound method would draw once, a lambda draws in each run
 """Uniform and exponential numbers of torch: thresholds, functions, and what leaves a lazy tensor."""
 
 import math

@@ -1,7 +1,5 @@
 """Accidents: whose fault an exception is, and what it says about checks that couldn't be decided."""
 
-# ruff: noqa: PLC0415 - capabilities need torch, the runner's process does without
-
 import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace

@@ -137,7 +137,7 @@ def _opened(
     if request.proof is None:
         return request, Session(request)
     # Enumeration takes a second to import, which audits of caches needn't wait for.
-    from tokenlaw.prove_session import opened  # noqa: PLC0415 - see above
+    from tokenlaw.prove_session import opened
 
     return opened(request, request.proof, stopped)
 

@@ -4,8 +4,6 @@ Exit statuses: 0 holds, 1 refuted, 2 void, unknown or not exercised, 3 bad use, 
 Starts quickly: nothing heavy is imported before a command needs it.
 """
 
-# ruff: noqa: PLC0415 - see above
-
 import os
 import re
 import signal

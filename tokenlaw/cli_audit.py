@@ -1,7 +1,5 @@
 """``tokenlaw audit``: every check of every contract that a target fulfils."""
 
-# ruff: noqa: PLC0415 - the command line starts quickly
-
 from pathlib import Path
 from typing import Annotated, Any
 

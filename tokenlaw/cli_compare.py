@@ -1,7 +1,5 @@
 """``tokenlaw compare``: what changed between two saved reports."""
 
-# ruff: noqa: PLC0415 - the command line starts quickly
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``tokenlaw diagram``: a trace as a picture of blocks, tables and copies."""
 
-# ruff: noqa: PLC0415 - the command line starts quickly
-
 from pathlib import Path
 from typing import Annotated
 

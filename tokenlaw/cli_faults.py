@@ -1,7 +1,5 @@
 """``tokenlaw faults``: what the suites themselves are worth."""
 
-# ruff: noqa: PLC0415 - the command line starts quickly
-
 import fnmatch
 import os
 import shlex

@@ -1,7 +1,5 @@
 """The command ``tokenlaw plan``."""
 
-# ruff: noqa: PLC0415 - nothing heavy is imported before the command needs it
-
 from pathlib import Path
 from typing import Annotated
 

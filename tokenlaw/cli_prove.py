@@ -1,7 +1,5 @@
 """``tokenlaw prove``: the law of a program, or of a verifier, without sampling."""
 
-# ruff: noqa: PLC0415 - the command line starts quickly
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """``tokenlaw report``: another view of a report that was saved as JSON."""
 
-# ruff: noqa: PLC0415 - the command line starts quickly
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """``tokenlaw audit --vary-seed``: the same audit with many seeds."""
 
-# ruff: noqa: PLC0415 - the command line starts quickly
-
 from pathlib import Path
 from typing import TYPE_CHECKING
 

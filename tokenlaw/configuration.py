@@ -4,8 +4,6 @@ It stands in the pyproject.toml of the current folder, or of the nearest folder 
 has that table. The command line wins. Nothing heavy is imported: pytest reads it at every start.
 """
 
-# ruff: noqa: PLC0415 - see above
-
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path

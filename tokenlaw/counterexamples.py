@@ -1,7 +1,5 @@
 """Counterexamples as files: saved by an audit, read by a replay."""
 
-# ruff: noqa: PLC0415 - words need torch, files don't
-
 import re
 import tempfile
 from collections.abc import Mapping

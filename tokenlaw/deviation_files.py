@@ -4,8 +4,6 @@ One table ``[[deviation]]`` an entry, with the fields of `tokenlaw.KnownDeviatio
 path of what an audit saved, relative to the file, and ``target`` narrows an entry to some targets.
 """
 
-# ruff: noqa: PLC0415 - everybody who audits imports this, few have such a file
-
 import fnmatch
 from collections.abc import Mapping
 from datetime import date, datetime

@@ -1,7 +1,5 @@
 """Diagrams of traces: the trace is run on a target, and what that says of itself is drawn."""
 
-# ruff: noqa: PLC0415 - rich is needed for a terminal only, matplotlib for a PNG only
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

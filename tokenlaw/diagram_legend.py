@@ -24,7 +24,7 @@ def legend(*, rows: bool = False) -> str:
     Colours are those of `tokenlaw.diagram_svg.STYLE`.
     """
     items = [f"<li><span style='{_style(box)}'></span>{told}</li>" for box, told in EXPLAINED]
-    items += [f"<li>{told}</li>" for told in (FAINT_TOKENS, ROWS)[: 2 if rows else 1]]
+    items += [f"<li>{told}</li>" for told in ([FAINT_TOKENS, ROWS] if rows else [FAINT_TOKENS])]
     return f"<ul class='legend'>{''.join(items)}</ul>"
 
 

@@ -1,7 +1,5 @@
 """Drawings as PNG, by matplotlib: always in the light colours."""
 
-# ruff: noqa: PLC0415 - matplotlib is optional, and slow to import
-
 import io
 from typing import TYPE_CHECKING
 

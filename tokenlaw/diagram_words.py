@@ -71,8 +71,8 @@ def has_rows(frame: Frame) -> bool:
 
 
 def shows_blocks(frame: Frame) -> bool:
-    """Whether the blocks are physical ones."""
-    return not any(block.name for block in frame.blocks)
+    """Whether the blocks are physical ones: a pool has some, rows that nobody reads have no box."""
+    return bool(frame.blocks) and not any(block.name for block in frame.blocks)
 
 
 def wrong_slots(frame: Frame) -> dict[tuple[int | None, int], str]:

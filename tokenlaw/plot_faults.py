@@ -52,7 +52,7 @@ def plot_faults(found: Matrix, path: Path) -> None:
 
 
 def _panel(axes: "Axes", family: Family) -> None:
-    from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415 - optional, and slow to import
+    from matplotlib.colors import LinearSegmentedColormap
 
     checks = family.checks or ("no check",)
     depths = np.zeros((len(family.rows), len(checks)))

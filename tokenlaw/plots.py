@@ -3,8 +3,6 @@
 matplotlib is optional: `require_plottable` says so before any work is done.
 """
 
-# ruff: noqa: PLC0415 - matplotlib is optional, and slow to import
-
 import io
 from importlib.util import find_spec
 from pathlib import Path

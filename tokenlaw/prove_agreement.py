@@ -16,8 +16,8 @@ from tokenlaw.stats.power import visible_by_chi_square
 ALPHA = 1e-9
 """Probability that plain runs of the enumerated law are said to have another one."""
 
-_TESTS = 2
-"""Pearson's test and exact binomial tails share `ALPHA`."""
+_TESTS = 3
+"""Outcomes that can't be, Pearson's test and exact binomial tails share `ALPHA`."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def agreement(found: PlainRuns, law: Law) -> Agreement:
     strays = {outcome: count for outcome, count in every.items() if outcome not in law.probabilities}
     # Where something is left open, so much probability may belong to any outcome.
     left = float(law.unexplored + law.neglected)
-    if strays and float(upper_tail(sum(strays.values()), runs, left)) <= ALPHA:
+    if strays and float(upper_tail(sum(strays.values()), runs, left)) <= ALPHA / _TESTS:
         stray = max(strays, key=strays.__getitem__)
         return Agreement(runs, law, every, stray, sum(strays.values()))
     if len(every) == 1 and not strays:

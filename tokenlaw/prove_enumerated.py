@@ -79,7 +79,7 @@ def plain_of(found: Enumerated, verdict: Verdict) -> Plain:
     words = plain_words(seen, name)
     if seen.impossible or seen.unlikely:
         words += f"\n\n{plain_table(seen)}"
-    if seen.impossible or (seen.unlikely and verdict is Verdict.HOLDS):
+    if seen.impossible or (seen.unlikely and verdict is not Verdict.REFUTED):
         return Plain(words, (), seen.statistics)
-    told = seen.runs and (verdict is Verdict.HOLDS or seen.unlikely)
+    told = seen.runs and (verdict is not Verdict.REFUTED or seen.unlikely)
     return Plain(None, (words,) if told else (), seen.statistics)

@@ -103,18 +103,20 @@ class _Notebook(_File):
         self._cells, self._notes = list(code_cells(path)), notes
         super().__init__(path)
         self.module.__dict__["display"] = print  # what IPython gives every cell
-        self._done = 0
+        self._done, self._failed = 0, False
 
     def reach(self, address: str, name: str) -> ModuleType:
         """The module, run as far as the cells that this name needs."""
         defined, needed = cells_needed([cell.source for cell in self._cells], name)
-        while self._done < needed:
+        # A cell that failed isn't run once more for what is only used.
+        while self._done < (defined if self._failed else needed):
             cell = self._cells[self._done]
             try:
                 self._run_cell(address, cell)
             except BadUse as error:
                 if self._done < defined:
                     raise
+                self._failed = True
                 self._notes.append(f"{error}; it comes after {name}")
                 break
             self._done += 1

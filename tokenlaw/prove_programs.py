@@ -21,8 +21,6 @@ from tokenlaw.prove_text import (
     laws_side_by_side,
     outcome_rows,
     path_in_words,
-    plain_table,
-    plain_words,
     reached,
 )
 from tokenlaw.prove_verdict import Comparison
@@ -68,15 +66,14 @@ def _alone(program: Named, bounds: Bounds, progress: Progress) -> Evidence:
     law = found.law
     if _only_raises(law):
         return _fails(found)
-    rows: dict[str, Any] = {"outcomes": law_rows(law)}
-    seen = found.plain() if bounds.want_plain_runs(law) else None
-    if seen and (seen.impossible or seen.unlikely):
-        message = f"the law of {program.name} isn't known: {plain_words(seen, program.name)}"
-        text = f"{message}\n\n{plain_table(seen)}"
-        return _evidence(Verdict.UNKNOWN, law, text, rows | seen.statistics)
+    plain = plain_of(found, Verdict.NOT_EXERCISED) if bounds.want_plain_runs(law) else Plain()
+    statistics = {"outcomes": law_rows(law)} | plain.statistics
+    if plain.wrong is not None:
+        text = f"the law of {program.name} isn't known: {plain.wrong}"
+        return _evidence(Verdict.UNKNOWN, law, text, statistics)
     message = f"the law of {program.name} ({effort(law)}); nothing was compared with it: there is no spec"
-    parts = [message, law_alone(law), *([plain_words(seen, program.name)] if seen and seen.runs else [])]
-    return _evidence(Verdict.NOT_EXERCISED, law, "\n".join(parts), rows | (seen.statistics if seen else {}))
+    text = "\n".join([message, law_alone(law), *plain.notes])
+    return _evidence(Verdict.NOT_EXERCISED, law, text, statistics)
 
 
 def _against_next_token(program: Named, spec: Named, bounds: Bounds, progress: Progress) -> Evidence:

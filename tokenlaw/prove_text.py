@@ -1,7 +1,5 @@
 """A proof in words: the bound that was reached, both laws side by side, and the path to blame."""
 
-# ruff: noqa: PLC0415 - few proofs need a table, and everybody who checks something imports this
-
 import io
 import math
 from collections.abc import Hashable, Iterable, Sequence

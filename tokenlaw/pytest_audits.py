@@ -1,7 +1,5 @@
 """The audits of a pytest session: told on the reports of tests, written to files, judged check by check."""
 
-# ruff: noqa: PLC0415 - pages are made only where they are asked for
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

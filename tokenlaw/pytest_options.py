@@ -1,7 +1,5 @@
 """What a pytest session asks for: the plugin's options, over ``[tool.tokenlaw]``, over the defaults."""
 
-# ruff: noqa: PLC0415 - pytest loads this in every session, so nothing heavy is imported before it is needed
-
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ its fixtures. `tokenlaw_check` makes one item a check; the checks of a contract 
 session (once a worker under xdist), in a child process. `tokenlaw` is for tests of one's own.
 """
 
-# ruff: noqa: PLC0415 - see above
-
 import sys
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any

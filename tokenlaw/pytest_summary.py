@@ -3,8 +3,6 @@
 An audit is told as plain data on the report of its test, which xdist carries from a worker to the controller.
 """
 
-# ruff: noqa: PLC0415 - pytest loads this in every session, so nothing heavy is imported before it is needed
-
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 

@@ -1,7 +1,5 @@
 """The files that a run writes its report to: JSON, JUnit XML, HTML, Markdown."""
 
-# ruff: noqa: PLC0415 - each form is made where it is asked for only
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import combinations

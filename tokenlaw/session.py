@@ -156,7 +156,7 @@ class Session:
         """What the controls show, once every check was reported; none unless they were asked for."""
         if not self._request.controls or self._request.replay is not None:
             return
-        from tokenlaw.controlling import Audited, control  # noqa: PLC0415 - imports the reference
+        from tokenlaw.controlling import Audited, control
 
         audited = Audited(
             suite=self._suite,

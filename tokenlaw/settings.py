@@ -1,7 +1,5 @@
 """What a user may set (`tokenlaw.spec.suites.Settings`): refused where it can't be used, and as options."""
 
-# ruff: noqa: PLC0415 - claims and devices need torch, whoever writes a command line does without
-
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any

@@ -11,7 +11,7 @@ class LastTileOfOneKey(SteppedAttention):
 
     Classes: C17.
     Report: flashinfer-ai/flashinfer 3717 (the mask at the boundary of a tile).
-    Effect: rows of 513, 1025, ... tokens lose a key.
+    Effect: a single query over 513, 1025, ... tokens misses the last key, its own.
     Weakest check: attention/numerics.
     """
 
@@ -30,7 +30,7 @@ class LastSmallTileOfOneKey(LastTileOfOneKey):
 
     Classes: C17.
     Report: flashinfer-ai/flashinfer 3717 (the mask at the boundary of a tile).
-    Effect: rows of 65, 129, ... tokens lose a key.
+    Effect: a single query over 65, 129, ... tokens misses the last key, its own.
     Weakest check: attention/numerics.
     """
 

@@ -109,7 +109,8 @@ def _extreme(
     more = [] if initial is None else [initial]
 
     def one(values: Sequence[Any]) -> Any:
-        return [*values, *more][first_of([*values, *more], largest=largest, keep=True)]
+        every = [*values, *more]
+        return every[first_of(every, largest=largest, keep=True)]
 
     return _along(one, a, axis, keepdims)
 
@@ -164,7 +165,6 @@ def _objects(v: Any) -> Objects:
 
 def _refuse(array: Any, operation: str) -> NoReturn:
     next(value for value in array.flat if isinstance(value, Image)).refuse(operation)
-    raise AssertionError("a refusal came back")
 
 
 @as_the_real_one

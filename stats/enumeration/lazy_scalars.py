@@ -15,7 +15,21 @@ from tokenlaw.stats.enumeration.lazy_numbers import LazyNumber
 from tokenlaw.stats.enumeration.meetings import meetings
 
 
-class LazyElement(LazyNumber):
+class _OfLibrary(LazyNumber):
+    """A lazy number in place of one of numpy's or torch's."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: Any) -> Any:
+        # That of Python's numbers gives a ``bool`` for some, which is quicker.
+        return self._order("less", other, below=True)
+
+    def item(self) -> LazyNumber:
+        """Itself as Python's number."""
+        return LazyNumber(self.uniform, self.steps)
+
+
+class LazyElement(_OfLibrary):
     """A lazy number in place of a ``numpy.float64``."""
 
     __slots__ = ()
@@ -23,20 +37,13 @@ class LazyElement(LazyNumber):
     dtype, shape, ndim, size = np.dtype(np.float64), (), 0, 1
 
     def _with(self, other: Any, found: Any) -> Any:
-        return promoted(found, other) if isinstance(other, torch.Tensor) else as_numpy(found)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._order("less", other, below=True)
+        return as_tensor(found) if isinstance(other, torch.Tensor | LazyScalar) else as_numpy(found)
 
     def __truediv__(self, other: Any) -> Any:
         """numpy divides by zero without an error."""
         if isinstance(other, int | float) and not other:
             return as_numpy(divide(self, other))
         return super().__truediv__(other)
-
-    def item(self) -> LazyNumber:
-        """Itself as Python's number."""
-        return LazyNumber(self.uniform, self.steps)
 
     def astype(self, dtype: Any) -> Any:
         """Itself as a floating-point number, its integer part as an integer."""
@@ -46,7 +53,7 @@ class LazyElement(LazyNumber):
         return self if is_precise else self.refuse(f"a cast to {np.dtype(dtype)}")
 
 
-class LazyScalar(LazyNumber):
+class LazyScalar(_OfLibrary):
     """A lazy number in place of a tensor without dimensions: what a number of Python's and a tensor make."""
 
     __slots__ = ()
@@ -54,13 +61,6 @@ class LazyScalar(LazyNumber):
 
     def _with(self, other: Any, found: Any) -> Any:
         return as_tensor(found)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._order("less", other, below=True)
-
-    def item(self) -> LazyNumber:
-        """Itself as Python's number."""
-        return LazyNumber(self.uniform, self.steps)
 
 
 def promoted(found: Any, other: Any) -> Any:

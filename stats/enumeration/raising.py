@@ -14,8 +14,8 @@ from tokenlaw.stats.enumeration.law import Raised
 from tokenlaw.stats.enumeration.tape import ADVICE, LIBRARIES, OURS, line_of, line_outside, module_of
 
 MET_A_LAZY = re.compile(
-    r"Lazy(Number|Element|Array|Tensor)|object_|dtype\('O'\)|object arrays?|array of references|format O\b"
-    r"|the input types|doesn't have storage"
+    r"Lazy(Number|Element|Scalar|Array|Tensor|InPlace)|object_|dtype\('O'\)|object arrays?"
+    r"|array of references|format O\b|the input types|doesn't have storage"
 )
 """What functions say, numpy's and torch's in C above all, when they are given a lazy number for a float."""
 CALLED = re.compile(r"([\w.<>]+)\(\) (got|takes|missing) ")
