@@ -3,7 +3,7 @@
 import random
 from fractions import Fraction
 
-from support.proofs import proof
+from support.program_proofs import proof
 from support.sampled_programs import DRAFT, bonus_step, draw, target_law
 from tokenlaw.spec.verdicts import Verdict
 

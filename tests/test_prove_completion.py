@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from support.proofs import proof
+from support.program_proofs import proof
 from support.sampled_programs import chain_step, draw, target_law
 from tokenlaw.spec.verdicts import Verdict
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from support.proofs import proof
+from support.program_proofs import proof
 from support.sampled_programs import target_only
 from tokenlaw import prove_enumeration
 from tokenlaw.prove_enumeration import Bounds, Named

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from support.proofs import proof
+from support.program_proofs import proof
 from support.sampled_programs import bonus_step, chain_step, target_law
 from tokenlaw.conversation import ignore
 from tokenlaw.prove_enumeration import Bounds, Named

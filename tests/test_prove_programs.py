@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tokenlaw
-from support.proofs import proof
+from support.program_proofs import proof
 from support.sampled_programs import bonus_step, chain_step, draw, target_law, target_only
 from tokenlaw.spec.verdicts import PROVED, Verdict
 
