@@ -1,5 +1,6 @@
 """For all tests: failures inside shared helpers explain themselves, and torch runs on one thread."""
 
+import gc
 import sys
 from collections.abc import Iterator
 
@@ -10,6 +11,12 @@ from tokenlaw import process, prove_plain_runs
 
 # Asserts are rewritten in test modules only, unless pytest is told before the first import.
 pytest.register_assert_rewrite("support")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are no garbage: neither collections nor enumerations go through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -34,10 +34,13 @@ FEW = Profile("few", examples=8, max_operations=1, seconds=60.0)
 @pytest.mark.parametrize(
     ("kernel", "checks"),
     [
-        (Kernel, IDS),
-        (RoundsWeights, ["attention/numerics", "attention/gqa", "attention/merge"]),
-        (SplitsByBatch, ["attention/numerics", "attention/placement", "attention/independence"]),
-        *(pytest.param(kernel, IDS, marks=pytest.mark.slow) for kernel in (RoundsWeights, SplitsByBatch)),
+        (Kernel, ["attention/softcap", "attention/window", "attention/lse", "attention/chunked-prefill"]),
+        (RoundsWeights, ["attention/gqa", "attention/merge"]),
+        (SplitsByBatch, ["attention/numerics", "attention/placement"]),
+        *(
+            pytest.param(kernel, IDS, marks=pytest.mark.slow)
+            for kernel in (Kernel, RoundsWeights, SplitsByBatch)
+        ),
     ],
 )
 def test_honest_kernels_hold(kernel, checks):

@@ -53,8 +53,8 @@ def test_an_exact_decoder_is_proved_exact_in_every_respect() -> None:
     [
         (LastPositionBonus, LAW),
         (NoResidual, SAMPLING),
-        (LateStop, STOP),
-        (ForgetfulPenalties, PENALTIES),
+        pytest.param(LateStop, STOP, marks=pytest.mark.slow),
+        pytest.param(ForgetfulPenalties, PENALTIES, marks=pytest.mark.slow),
         (UnmaskedBonus, GRAMMAR),
         (SharedStream, REQUESTS),
         (DraftLogprobs, LOGPROBS),

@@ -90,11 +90,12 @@ def test_joint_law_with_the_drafter_of_the_verifier(verifier: SampledDrafts) -> 
 
 
 @pytest.mark.parametrize("case", ["chain", "block", "one-hot", "sample-and-match"])
-def test_another_law_is_refuted(case: str, mixed_batch: VerifyBatch) -> None:
-    """The tests above can fail: with these tables the three rules are told apart."""
+def test_another_law_is_refuted(case: str) -> None:
+    """The tests above can fail: with these tables a third of the rows tells the three rules apart."""
     verifier, right, _ = CASES[case]
+    batch = batch_of(REQUESTS, ROWS // 3, drawn_from_laws(seed=1))
     for rule in {chain_verification, deterministic_verification, block_verification} - {right}:
-        assert smallest_p_value(verifier, rule, mixed_batch, seed=2) < 1e-20
+        assert smallest_p_value(verifier, rule, batch, seed=2) < 1e-20
 
 
 def test_greedy_verification_is_exact_for_greedy_rows_only(mixed_batch: VerifyBatch) -> None:

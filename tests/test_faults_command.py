@@ -172,7 +172,7 @@ def test_an_interrupt_ends_the_audits_that_run(
     """Two audits that never end by themselves, and a third that must not start."""
 
     def interrupt(futures: list[Future[Row]]) -> NoReturn:
-        wait(futures, timeout=5)
+        wait(futures, timeout=2)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(faults, "as_completed", interrupt)

@@ -1,5 +1,6 @@
 """What programs that draw from ``numpy.random`` are refused, and that nothing stays behind."""
 
+import gc
 import itertools
 import math
 import random
@@ -92,6 +93,14 @@ def fill(numbers: Vector) -> Vector:
 def test_what_cannot_be_decided_is_refused(program: Callable[[], Any], message: str) -> None:
     with pytest.raises(UndecidableError, match=message):
         exact_law(program)
+
+
+def test_generators_are_seen_that_the_program_has_frozen() -> None:
+    """Servers freeze what they have loaded, and then no list of objects has it."""
+    mine = (np.random.default_rng(6),)
+    gc.freeze()
+    with pytest.raises(UndecidableError, match="made before"):
+        exact_law(lambda: mine[0].random() < 2)
 
 
 def test_seeding_everything_is_harmless() -> None:

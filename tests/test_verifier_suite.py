@@ -116,7 +116,7 @@ class Failing(ChainVerifier):
         return super().verify(batch, seed=seed, uniforms=uniforms)
 
 
-@pytest.mark.parametrize("error", [RuntimeError, MemoryError, KeyError])
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError])
 def test_an_exception_in_one_scenario_leaves_the_others_alone(error: type[Exception]) -> None:
     found = run(lambda: Failing(4101, error))
     assert [check for check, verdict in verdicts(found).items() if verdict == "unknown"] == [

@@ -28,8 +28,17 @@ def run(make: Any, **options: Any) -> Any:
     return audited(make, **{"only": WITHOUT_SEARCH, "budget": BUDGET} | options)
 
 
-@pytest.mark.parametrize("budget", [1, 20, 500, 10_000])
-@pytest.mark.parametrize(("make", "seed"), [(ChainVerifier, 0), (ChainVerifier, 1), (TopKTreeVerifier, 2)])
+@pytest.mark.parametrize(
+    ("make", "budget", "seed"),
+    [
+        (ChainVerifier, 1, 0),
+        (ChainVerifier, 20, 1),
+        (ChainVerifier, 500, 0),
+        (ChainVerifier, 10_000, 1),
+        (TopKTreeVerifier, 20, 2),
+        (TopKTreeVerifier, 10_000, 2),
+    ],
+)
 def test_the_budget_is_kept(make: Any, budget: int, seed: int) -> None:
     verifier = Counting(make())
     found = run(lambda: verifier, budget=budget, seed=seed)
