@@ -18,7 +18,7 @@ from tokenlaw.stats.enumeration.errors import (
     UndecidableError,
 )
 from tokenlaw.stats.enumeration.exact_law import exact_law, exact_laws
-from tokenlaw.stats.enumeration.law import Raised, total_variation
+from tokenlaw.stats.enumeration.law import Law, Raised, total_variation
 from tokenlaw.stats.enumeration.sources.python_random import PythonRandom
 from tokenlaw.stats.enumeration.states import same_state
 from tokenlaw.stats.enumeration.tape import Source, Tape
@@ -196,6 +196,12 @@ def test_the_law_of_a_function_of_the_outcome() -> None:
     law = exact_law(coins([HALF, Fraction(1, 4)])).map(sum)
     assert law.probabilities == {0: Fraction(3, 8), 1: HALF, 2: Fraction(1, 8)}
     assert set(law.examples) == {0, 1, 2}
+
+
+def test_a_total_variation_is_never_above_one_nor_below_zero() -> None:
+    law = Law({"a": 0.75}, 0.25, neglected=0.125)
+    assert total_variation(law, {"b": 1.0}) == (0.625, 1)
+    assert total_variation(law, {"a": 1.0}) == (0, 0.375)
 
 
 def test_examples_are_the_shortest_paths() -> None:

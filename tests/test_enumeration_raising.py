@@ -108,6 +108,21 @@ def test_a_call_that_is_not_known_is_no_outcome(name: str) -> None:
         exact_law(lambda: program() if toss() else "other")
 
 
+def race(weights: Any) -> Any:
+    """Of the program, by a name that something of ours has too."""
+    return weights
+
+
+def test_functions_of_the_program_may_have_names_of_ours() -> None:
+    def call(first: Any) -> Any:
+        return first
+
+    wrong: Any = race, call
+    for function in wrong:
+        law = exact_law(lambda function=function: function(1, 2) if toss() else "other")
+        assert {str(one).partition(":")[0] for one in law.probabilities} == {"raises TypeError", "other"}
+
+
 def test_what_a_handler_does_not_know_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(array_functions.FUNCTIONS, "argmax", lambda a: 0)
     array_functions.signature_of.cache_clear()

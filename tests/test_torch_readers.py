@@ -16,6 +16,7 @@ from tokenlaw.stats.enumeration.errors import UndecidableError
 from tokenlaw.stats.enumeration.exact_law import exact_law
 
 WEIGHTS = torch.tensor([0.5, 0.3, 0.2])
+FLOATS = torch.FloatTensor
 
 
 class OwnTensor(torch.Tensor):
@@ -180,6 +181,32 @@ def by_storage() -> list[int]:
 def test_readers_are_refused(message: str, program: Callable[[], Any]) -> None:
     with pytest.raises(UndecidableError, match=rf"test_torch_readers.py:\d+ .*{message}"):
         exact_law(program)
+
+
+@pytest.mark.parametrize(
+    "legacy", [torch.FloatTensor, pytest.param(torch.autograd.Variable, id="Variable"), lambda x: FLOATS(x)]
+)
+def test_legacy_constructors_that_share_memory_are_refused(legacy: Callable[[Any], Any]) -> None:
+    """What is written through them would be overlooked, and what is read through them was never drawn."""
+
+    def program() -> bool:
+        memory = torch.empty(2).uniform_()
+        return bool(legacy(memory)[0] < 0.5)
+
+    with pytest.raises(UndecidableError, match=r"torch\.\w+.*\(\) reads memory in which"):
+        exact_law(program)
+
+
+def test_legacy_types_stay_types() -> None:
+    def program() -> tuple[bool, Any, Any, list[float]]:
+        coin = bool(torch.rand(()) < 0.5)
+        whole = torch.ones(2, dtype=torch.int64)
+        made = torch.FloatTensor([0.5, 0.25])
+        return coin, isinstance(whole, torch.LongTensor), whole.type(torch.DoubleTensor).dtype, made.tolist()
+
+    assert set(exact_law(program).probabilities) == {
+        (coin, True, torch.float64, (0.5, 0.25)) for coin in (True, False)
+    }
 
 
 def test_copies_stay_undecided():

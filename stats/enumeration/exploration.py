@@ -125,7 +125,7 @@ class Exploration:
         if self.tape.rows > 1 or self.paths < self._next_look or 1 - self.explored > CLOSE_TO_ALL:
             return False
         self._next_look = self.paths + max(self.paths // LOOK_FACTOR, 1)
-        if self._frontier.at_most() + math.fsum(map(float, self._cut.values())) > NEGLIGIBLE:
+        if self._frontier.at_most() > NEGLIGIBLE:
             return False
         if self._spare is None:
             self._spare = self.paths + SPARE_PATHS

@@ -24,10 +24,17 @@ READING = (
     (torch.utils.dlpack, "to_dlpack"),
     (torch._C, "_to_dlpack"),
     (torch.utils, "swap_tensors"),
+    (torch.autograd.Variable, "__new__"),
 )
 """Functions that make something of a tensor's memory itself."""
+LEGACY_TYPE = type(torch.FloatTensor)
 STATIC = ("__new__", "_make_subclass")
-NAMES = {"__new__": "torch.Tensor()", "as_subclass": "torch.Tensor.as_subclass", "set_": "torch.Tensor.set_"}
+NAMES = {
+    (torch.Tensor, "__new__"): "torch.Tensor()",
+    (torch.autograd.Variable, "__new__"): "torch.autograd.Variable()",
+    (torch.Tensor, "as_subclass"): "torch.Tensor.as_subclass",
+    (torch.Tensor, "set_"): "torch.Tensor.set_",
+}
 """What people call some of them."""
 
 
@@ -44,9 +51,54 @@ def replace_readers(replaced: Replacements, book: NoiseBook) -> dict[int, Any]:
     new: dict[int, Any] = {}
     for owner, name in READING:
         real = getattr(owner, name)
-        new[id(real)] = _refused(book, name, real)
+        new[id(real)] = _refused(book, owner, name, real)
         replaced.attribute(owner, name, staticmethod(new[id(real)]) if name in STATIC else new[id(real)])
+    return new | _replace_legacy_types(replaced, book)
+
+
+def _replace_legacy_types(replaced: Replacements, book: NoiseBook) -> dict[int, Any]:
+    new: dict[int, Any] = {}
+    for module in (torch, torch.cuda):
+        for name, real in list(vars(module).items()):
+            if type(real) is LEGACY_TYPE:
+                new[id(real)] = _LegacyType(book, f"{module.__name__}.{name}()", real)
+                replaced.attribute(module, name, new[id(real)])
+    replaced.attribute(torch.Tensor, "type", _type_of(torch.Tensor.type))
     return new
+
+
+class _LegacyType:
+    """Stands for ``torch.FloatTensor`` and its like, which share the memory of a tensor that they get."""
+
+    def __init__(self, book: NoiseBook, called: str, real: Any) -> None:
+        self.real, self._book, self._called = real, book, called
+
+    @as_the_real_one
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        if _has_lazy([args, options], LazyInPlace):
+            refuse(self._book, self._called, "reads memory in which random numbers aren't decided")
+        return self.real(*args, **options)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, self.real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.real, name)
+
+
+def _type_of(real: Callable[..., Any]) -> Callable[..., Any]:
+    """``torch.Tensor.type``, which is given such types as well."""
+
+    @wraps(real)
+    @as_the_real_one
+    def function(*args: Any, **options: Any) -> Any:
+        return real(*map(_real, args), **{key: _real(one) for key, one in options.items()})
+
+    return function
+
+
+def _real(value: Any) -> Any:
+    return value.real if type(value) is _LegacyType else value
 
 
 def passing_on(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,9 +112,9 @@ def passing_on(make: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _refused(book: NoiseBook, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
+def _refused(book: NoiseBook, owner: Any, name: str, real: Callable[..., Any]) -> Callable[..., Any]:
     kinds = (LazyInPlace, LazyTensor, *([LazyArray] if name == "frombuffer" else []))
-    called = NAMES.get(name, f"torch.{name}")
+    called = NAMES.get((owner, name), f"torch.{name}")
 
     @wraps(real)
     @as_the_real_one

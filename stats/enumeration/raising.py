@@ -8,6 +8,7 @@ the replacement is no outcome: the law would be wrong in silence.
 import re
 import sys
 from traceback import walk_tb
+from types import FrameType
 
 from tokenlaw.stats.enumeration.errors import REAL, EnumerationError, UndecidableError
 from tokenlaw.stats.enumeration.law import Raised
@@ -41,7 +42,8 @@ def outcome_of(error: Exception) -> Raised:
     if MET_A_LAZY.search(str(error)):
         raise UndecidableError(f"{where}: {error}: this can't read a random number. {ADVICE}") from error
     called = CALLED.match(str(error)) if isinstance(error, TypeError) else None
-    if called and _is_ours(called[1]):
+    *_, (last, _) = walk_tb(error.__traceback__)
+    if called and _is_ours(called[1]) and not _is_of_the_program(called[1], last):
         raise UndecidableError(
             f"{where}: {error}: this call isn't known here, whatever the real function does with it. {ADVICE}"
         ) from error
@@ -56,6 +58,13 @@ def outcome_of(error: Exception) -> Raised:
             f"outcome of the program; please report it. {ADVICE}"
         ) from error
     return Raised(what)
+
+
+def _is_of_the_program(name: str, frame: FrameType) -> bool:
+    """Whether the program itself, where it was, knows something by this name that isn't ours."""
+    first = name.partition(".")[0]
+    known = frame.f_locals.get(first, frame.f_globals.get(first))
+    return known is not None and not getattr(known, "__module__", "").startswith(OURS)
 
 
 def _is_ours(name: str) -> bool:
