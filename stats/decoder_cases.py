@@ -151,6 +151,14 @@ _WARM = SamplingParameters(temperature=0.7, top_k=2)
 
 _ALL_PENALTIES = SamplingParameters(repetition_penalty=1.8, presence_penalty=0.6, frequency_penalty=0.9)
 
+_OF_EACH = DecodeRequest(
+    PAIR_PROMPT,
+    2,
+    samples=2,
+    draft_length=1,
+    sampling=SamplingParameters(temperature=0.7, logit_bias={0: 0.8}, repetition_penalty=1.5),
+)
+
 _ROUND_CASES = (
     _decoded(LAW, "no drafts, 2 tokens", DecodeRequest(PROMPT, 2)),
     _decoded(LAW, "1 draft a step, 3 tokens", DecodeRequest(PROMPT, 3, draft_length=1)),
@@ -163,6 +171,10 @@ _ROUND_CASES = (
     _decoded(STOP, "2 drafts a step, 3 tokens", replace(THREE, stop=frozenset({1}))),
     _sampled(PENALTIES, "all three penalties", 3, 2, _ALL_PENALTIES),
     _decoded(GRAMMAR, "a mask that changes after each token, 3 tokens", replace(THREE, grammar=CHANGING)),
+    replace(
+        _decoded(SAMPLES, "2 samples with parameters and penalties", _OF_EACH, 2),
+        needs=frozenset({"sampling", "penalties"}),
+    ),
     _decoded(SAMPLES, "2 samples of 2 tokens", replace(TWO, samples=2), 2),
     _served(REQUESTS, "a random request among greedy ones", _AMONG_GREEDY, 2),
     _served(REQUESTS, "a request is aborted, another takes its place", _AFTER_ABORT, 2, "abort"),

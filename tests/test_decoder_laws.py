@@ -11,6 +11,7 @@ from support.faulty_decoders import (
     LastPositionBonus,
     LateStop,
     NoResidual,
+    ParametersOfTheFirst,
     RepeatingFork,
     SharedSamples,
     SharedStream,
@@ -58,6 +59,7 @@ def test_an_exact_decoder_is_proved_exact_in_every_respect() -> None:
         (UnmaskedBonus, GRAMMAR),
         (SharedStream, REQUESTS),
         (DraftLogprobs, LOGPROBS),
+        (ParametersOfTheFirst, SAMPLES),
     ],
 )
 def test_each_fault_is_proved_wrong(make: Make, check: str) -> None:

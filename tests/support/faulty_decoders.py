@@ -65,6 +65,16 @@ class SharedSamples(SmallDecoder):
         return random.Random(seed)
 
 
+class ParametersOfTheFirst(SmallDecoder):
+    """Only the first sample of a request has its bias, the others are drawn without one."""
+
+    def submit(self, request: DecodeRequest, *, seed: int) -> int:
+        handle = super().submit(request, seed=seed)
+        for sample in self.samples[handle][1:]:
+            sample.request = replace(request, sampling=replace(request.sampling, logit_bias={}))
+        return handle
+
+
 class NoResidual(SmallDecoder):
     """A rejected draft is replaced by a draw from the target's whole law."""
 
