@@ -107,6 +107,8 @@ def test_the_working_directory_is_searched(tmp_path: Path, monkeypatch: pytest.M
         ("zzz", "known: reference"),
         (":x", "write module:attribute"),
         ("fake_targets:", "write module:attribute"),
+        ("fake_targets.py:Manager", "names a file: write fake_targets:Manager, where"),
+        ("./tests/fake_targets.py::Manager", "names a file: write fake_targets:Manager, where"),
         (
             "no_such_module:x",
             "importing no_such_module failed: ModuleNotFoundError: No module named 'no_such_module'",

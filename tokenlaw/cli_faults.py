@@ -67,7 +67,8 @@ def faults(
             order = sorted(rows, key=lambda one: suspects.index(one.suspect))
             write_to(json, "--json", formatted(data_of(order)))
 
-    print(f"tokenlaw {__version__}: {len(suspects)} faults and innocents, profile {profile}, seed {seed}")
+    of_what = "faults and innocents" if len(suspects) > 1 else "fault or innocent"
+    print(f"tokenlaw {__version__}: {len(suspects)} {of_what}, profile {profile}, seed {seed}")
     with terminal.progress() as progress:
         found = audit_all(
             suspects,

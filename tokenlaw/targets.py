@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 from tokenlaw.checks import did_you_mean
@@ -81,6 +82,12 @@ def look_up(target: str, location: str) -> Any:
         raise BadUse(f"unknown target {target!r}; {suggestion}")
     if not module_name or not attribute:
         raise BadUse(f"target {target!r}: write module:attribute, for example mycache:make_manager")
+    file = Path(module_name)
+    if file.suffix == ".py" or len(file.parts) > 1:
+        raise BadUse(
+            f"target {target!r} names a file: write {file.stem}:{attribute.lstrip(':')}, where {file.stem} can be "
+            "imported; the working directory is searched for it"
+        )
     return attribute_of(_module(target, module_name), target, attribute)
 
 
