@@ -16,9 +16,18 @@ MAY_IMPORT = {
 MODULES = [path for folder in MAY_IMPORT for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
+def statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """All statements inside a node; nothing is imported anywhere else, and most of a tree are expressions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        if not isinstance(child, ast.expr):
+            yield from statements(child)
+
+
 def imported_modules(source: str) -> Iterator[str]:
     """Absolute names of the modules that the source imports, also inside functions."""
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -82,7 +82,7 @@ class Plain(Kernel):
 
 
 def test_what_is_not_declared_is_not_supported():
-    verdicts = {name: found.verdict for name, found in run(Plain, capabilities=()).items()}
+    verdicts = {name: found.verdict for name, found in run(Plain, capabilities=(), profile=FEW).items()}
     held = {"attention/numerics", "attention/inputs", "attention/placement", "attention/independence"}
     assert {name for name, verdict in verdicts.items() if verdict is Verdict.HOLDS} == held
     assert {verdicts[name] for name in set(IDS) - held} == {Verdict.NOT_SUPPORTED}

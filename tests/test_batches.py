@@ -1,6 +1,7 @@
 """Batches: several calls of one step before its copies are applied, as schedulers make them."""
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from tokenlaw.properties.history import History
 from tokenlaw.properties.trace import Append, Batch, Fork, Free, New, Operation, Trace, decode
 from tokenlaw.properties.words import lines
 from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig
+from tokenlaw.spec.suites import PROFILES
 
 ALL = REFERENCE.capabilities[BLOCK_MANAGER]
 PAIRS: tuple[Operation, ...] = (New((0,)), Fork(0), New((1,)), Fork(2))
@@ -126,8 +128,13 @@ class PublishesAtScheduling(PagedBlockManager):
         super().commit(sequence, self.num_tokens(sequence))
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_manager_without_commit_is_not_asked_for_batches(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "examples"), [(0, 60), pytest.param(1, PROFILES["dev"].examples, marks=pytest.mark.slow)]
+)
+def test_a_manager_without_commit_is_not_asked_for_batches(
+    seed: int, examples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROFILES, "dev", replace(PROFILES["dev"], examples=examples))
     capabilities = ALL - {"commit", "in-flight", "window", "lookahead"}
     report = tokenlaw.check_block_manager(
         PublishesAtScheduling, capabilities=capabilities, seed=seed, controls=False

@@ -47,14 +47,14 @@ def test_every_check_of_an_honest_decoder_holds():
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_every_fault_breaks_its_check(fault, monkeypatch):
-    monkeypatch.setattr(narrowing, "SECONDS", 0.2)  # whether it is found matters here, not how small
+    monkeypatch.setattr(narrowing, "SECONDS", 0.05)  # whether it is found matters here, not how small
     check = FAULTS[fault]
     rows = evidence(fault, selected={check})
     assert rows[check].verdict is Verdict.REFUTED, rows[check].message
 
 
 def test_a_fault_of_one_kind_of_request_leaves_the_others_alone(monkeypatch):
-    monkeypatch.setattr(narrowing, "SECONDS", 0.2)
+    monkeypatch.setattr(narrowing, "SECONDS", 0.05)
     rows = evidence(Stopping, profile=SHORT)
     refuted = with_verdict(rows, Verdict.REFUTED)
     assert "decoder/stop" in refuted
@@ -78,7 +78,7 @@ def test_what_is_found_is_small_readable_and_runs_again():
 
 
 def test_a_crash_is_unknown_with_its_session(monkeypatch):
-    monkeypatch.setattr(narrowing, "SECONDS", 0.2)
+    monkeypatch.setattr(narrowing, "SECONDS", 0.05)
     rows = evidence(Crashing, selected={"decoder/fork", "decoder/greedy"})
     assert with_verdict(rows, Verdict.UNKNOWN) == {"decoder/fork", "decoder/greedy"}
     (first,) = (row for row in rows.values() if row.counterexample)

@@ -141,7 +141,7 @@ def test_a_bad_session_is_bad_use(changes, message, tmp_path, capsys):
 @pytest.mark.usefixtures("_own_folder")
 @pytest.mark.parametrize(("name", "cause"), [("Hanging", "it hung"), ("Dying", "exited with status 7")])
 def test_a_decoder_that_hangs_or_dies_is_unknown_with_its_session(name, cause):
-    limits = Limits(quiet=3.0)
+    limits = Limits(quiet=2.0)
     report = audit(f"fake_decoders:{name}", only=GREEDY, limits=limits)
     (row,) = report.evidence
     assert row.verdict is Verdict.UNKNOWN

@@ -58,7 +58,17 @@ REQUESTS = {
 }
 
 
-@pytest.mark.parametrize(("seed", "asked"), REQUESTS.values(), ids=REQUESTS)
+ALSO_IN_OTHERS = "2 drafts"
+"""Greedy and truncated requests have as many, and one with 3 drafts takes all of its ways."""
+
+
+@pytest.mark.parametrize(
+    ("seed", "asked"),
+    [
+        pytest.param(*case, id=name, marks=[pytest.mark.slow] if name == ALSO_IN_OTHERS else [])
+        for name, case in REQUESTS.items()
+    ],
+)
 def test_every_request_has_the_law_of_target_only_decoding(seed: int, asked: DecodeRequest) -> None:
     config = configuration(seed)
     law = exact_law(lambda: tuple(ReferenceDecoder(config).decode(asked, seed=1)))

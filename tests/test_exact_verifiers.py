@@ -69,6 +69,11 @@ def mixed_batch() -> VerifyBatch:
     return batch_of(REQUESTS, ROWS, drawn_from_laws(seed=1))
 
 
+@pytest.fixture(scope="module")
+def fewer_rows() -> VerifyBatch:
+    return batch_of(REQUESTS, ROWS // 10, drawn_from_laws(seed=1))
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_joint_law(case: str, mixed_batch: VerifyBatch) -> None:
     verifier, rule, has_laws = CASES[case]
@@ -90,12 +95,11 @@ def test_joint_law_with_the_drafter_of_the_verifier(verifier: SampledDrafts) -> 
 
 
 @pytest.mark.parametrize("case", ["chain", "block", "one-hot", "sample-and-match"])
-def test_another_law_is_refuted(case: str) -> None:
-    """The tests above can fail: with these tables a third of the rows tells the three rules apart."""
+def test_another_law_is_refuted(case: str, fewer_rows: VerifyBatch) -> None:
+    """The tests above can fail: with these tables a tenth of the rows tells the three rules apart."""
     verifier, right, _ = CASES[case]
-    batch = batch_of(REQUESTS, ROWS // 3, drawn_from_laws(seed=1))
     for rule in {chain_verification, deterministic_verification, block_verification} - {right}:
-        assert smallest_p_value(verifier, rule, batch, seed=2) < 1e-20
+        assert smallest_p_value(verifier, rule, fewer_rows, seed=2) < 1e-20
 
 
 def test_greedy_verification_is_exact_for_greedy_rows_only(mixed_batch: VerifyBatch) -> None:

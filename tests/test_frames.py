@@ -1,5 +1,6 @@
 """Frames show what really happened to a block manager: who shares, what is copied, what reads back wrong."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_a_suite_gives_frames_to_what_it_refutes(name: str) -> None:
     else:
         rows = suite.run(
             torn,
-            profile=PROFILES["dev"],
+            profile=replace(PROFILES["dev"], examples=60),
             seed=0,
             selected=frozenset({"kv/write-shared", "kv/refcount"}),
             progress=lambda *_: None,

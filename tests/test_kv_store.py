@@ -61,7 +61,7 @@ def test_each_fault_breaks_its_check(
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_silent_on_the_honest_store_in_a_suite(dtype: str) -> None:
-    evidence = audit(ListStore, dtype=dtype, seed=7)
+    evidence = audit(ListStore, dtype=dtype, seed=7, examples=30)
     quiet = (Verdict.HOLDS, Verdict.NOT_EXERCISED)
     assert {one.check.id: one.message for one in evidence if one.verdict not in quiet} == {}
     assert sum(one.verdict is Verdict.HOLDS for one in evidence) >= 6

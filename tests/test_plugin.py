@@ -164,7 +164,7 @@ def test_with_a_file_a_worker_each_audit_runs_once(project: pytest.Pytester) -> 
 
 
 def test_the_installed_suites_are_collected(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_subprocess(
+    result = pytester.runpytest_inprocess(
         "--pyargs",
         "tokenlaw.properties",
         "tokenlaw.stats",

@@ -137,13 +137,13 @@ def test_an_unfinished_law_alone_is_not_all_that_was_asked_for() -> None:
 
 
 def test_a_program_that_hangs_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["prove", "programs.py::hanging", "--spec", "programs.py::law", "--timeout", "3"]
+    command = ["prove", "programs.py::hanging", "--spec", "programs.py::law", "--timeout", "2"]
     assert main(command) == 2
     output = capsys.readouterr().out
     assert "it hung (no progress" in output
     assert "in hanging" in output
     assert output.endswith(
-        "repeat: tokenlaw prove programs.py::hanging --spec programs.py::law --timeout 3\n"
+        "repeat: tokenlaw prove programs.py::hanging --spec programs.py::law --timeout 2\n"
     )
 
 

@@ -24,9 +24,9 @@ def interrupt(times):
     global runs
     runs += 1
     if runs == 10:
-        for _ in range(times):
+        for already_sent in range(times):
+            time.sleep(already_sent)
             os.kill(os.getppid(), signal.SIGINT)
-            time.sleep(1)
 
 def tosses():
     return [int(random.random() < 0.5) for _ in range(12)]
@@ -38,6 +38,7 @@ def stopped():
 
 def stopped_twice():
     interrupt(2)
+    time.sleep(0.01)
     return tosses()
 
 def law(tokens):

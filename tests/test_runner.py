@@ -83,7 +83,6 @@ def test_noise_on_stdout_and_processes_left_behind_disturb_nothing(
     assert has_ended(tmp_path / "pid")
 
 
-@pytest.mark.usefixtures("_real_children")
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
@@ -116,7 +115,6 @@ def test_what_was_refuted_before_the_process_died_stays_refuted() -> None:
     assert unknown.counterexample["operations"][0]["tokens"] == [3, 0]
 
 
-@pytest.mark.usefixtures("_real_children")
 def test_what_a_target_writes_to_the_channel_is_ignored() -> None:
     report = run("Forging")
     assert [row.verdict for row in report.evidence] == [Verdict.HOLDS, Verdict.NOT_SUPPORTED]
@@ -160,7 +158,7 @@ def test_a_run_that_never_ends_is_stopped() -> None:
 
 
 def test_a_target_that_hangs_while_it_is_imported_is_unknown() -> None:
-    report = audit("hanging_module:x", registry="fake_suites:suites", limits=Limits(start=3))
+    report = audit("hanging_module:x", registry="fake_suites:suites", limits=Limits(start=2))
     assert [(row.check.id, row.verdict) for row in report.evidence] == [("target/load", Verdict.UNKNOWN)]
     assert "hanging_module.py" in report.evidence[0].message
     assert report.target.name == "hanging_module:x"

@@ -1,5 +1,7 @@
 """Pools of single slots: what fits depends on tokens, where a pool of blocks counts blocks."""
 
+from dataclasses import replace
+
 import pytest
 
 import tokenlaw
@@ -8,6 +10,7 @@ from support.slot_store import SlotStore
 from tokenlaw.properties.kv_store_run import run_trace
 from tokenlaw.properties.trace import Free, Trace
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig
+from tokenlaw.spec.suites import PROFILES
 
 CONFIG = CacheConfig(num_blocks=3, block_size=2, num_layers=1, num_kv_heads=1, head_size=2, max_sequences=3)
 
@@ -34,8 +37,11 @@ def test_as_many_tokens_as_before_must_fit_again() -> None:
     assert {one.check for one in found} == {"store/release"}
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_an_audit_holds(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "examples"), [(0, 60), pytest.param(1, PROFILES["dev"].examples, marks=pytest.mark.slow)]
+)
+def test_an_audit_holds(seed: int, examples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PROFILES, "dev", replace(PROFILES["dev"], examples=examples))
     report = tokenlaw.check_kv_store(SlotStore, seed=seed, controls=False, raises=False)
     refuted = report.with_verdict(tokenlaw.Verdict.REFUTED)
     assert [row.message for row in refuted] == []

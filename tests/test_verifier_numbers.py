@@ -66,12 +66,16 @@ def test_numbers_of_seeds_are_not_those_of_the_call() -> None:
     assert not bool((own[1:] == call[1:]).any())
 
 
+@pytest.fixture(scope="module")
+def many_rows() -> VerifyBatch:
+    return batch_of(REQUESTS, 70_000, drawn_from_laws(seed=1))
+
+
 @pytest.mark.parametrize("name", [name for name in VERIFIERS if name != "greedy"])
-def test_a_batch_in_pieces_is_the_batch(name: str) -> None:
+def test_a_batch_in_pieces_is_the_batch(name: str, many_rows: VerifyBatch) -> None:
     """70,000 rows of 12 logits are more than one piece; laws that are made already are used whole."""
     verifier = VERIFIERS[name]()
-    batch = batch_of(REQUESTS, 70_000, drawn_from_laws(seed=1))
-    whole = replace(batch)
+    batch, whole = replace(many_rows), replace(many_rows)
     assert whole.target_probs.shape == (70_000, 3, 4)
     assert whole.draft_probs is not None
     assert torch.equal(verifier.verify(batch, seed=3), verifier.verify(whole, seed=3))

@@ -138,11 +138,16 @@ def implementation(store: type[KVStore], capabilities: frozenset[str] = ALL) -> 
 
 
 def audit(
-    store: type[KVStore], *, seed: int, dtype: str = "float32", selected: frozenset[str] = IDS
+    store: type[KVStore],
+    *,
+    seed: int,
+    dtype: str = "float32",
+    selected: frozenset[str] = IDS,
+    examples: int = 60,
 ) -> Sequence[Evidence]:
     return KVStoreSuite(dtype=dtype).run(
         implementation(store),
-        profile=Profile("test", examples=60, max_operations=12, seconds=60.0),
+        profile=Profile("test", examples=examples, max_operations=12, seconds=60.0),
         seed=seed,
         selected=selected,
         progress=lambda what, done, total: None,
