@@ -84,9 +84,10 @@ def look_up(target: str, location: str) -> Any:
         raise BadUse(f"target {target!r}: write module:attribute, for example mycache:make_manager")
     file = Path(module_name)
     if file.suffix == ".py" or len(file.parts) > 1:
+        name = f"{file.stem}:{attribute.lstrip(':')}"
         raise BadUse(
-            f"target {target!r} names a file: write {file.stem}:{attribute.lstrip(':')}, where {file.stem} can be "
-            "imported; the working directory is searched for it"
+            f"target {target!r} names a file: write {name}, where {file.stem} can be imported; the working "
+            "directory is searched for it"
         )
     return attribute_of(_module(target, module_name), target, attribute)
 
