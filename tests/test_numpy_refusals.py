@@ -4,6 +4,7 @@ import gc
 import itertools
 import math
 import random
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from scipy import special
 from tokenlaw.stats.enumeration.errors import UndecidableError
 from tokenlaw.stats.enumeration.exact_law import exact_law
 from tokenlaw.stats.enumeration.law import Raised
+from tokenlaw.stats.enumeration.living import living_generators
 
 GENERATOR = np.random.default_rng(1)
 P = np.array([0.5, 0.3, 0.2])
@@ -101,6 +103,17 @@ def test_generators_are_seen_that_the_program_has_frozen() -> None:
     gc.freeze()
     with pytest.raises(UndecidableError, match="made before"):
         exact_law(lambda: mine[0].random() < 2)
+
+
+def test_the_look_for_generators_holds_nothing() -> None:
+    """Python itself fails where a tuple that it builds is held by others."""
+    young = ["of this test"]
+    living_generators()  # from here on only young objects are looked through
+    for _ in range(2):
+        before = sys.getrefcount(young)
+        living_generators()
+        assert sys.getrefcount(young) == before
+    assert [one for one in gc.get_referrers(young) if type(one) is list] == []
 
 
 def test_seeding_everything_is_harmless() -> None:

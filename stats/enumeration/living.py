@@ -28,7 +28,8 @@ def living_generators() -> list[Any]:
     """All real generators, also those that the program doesn't refer to in a way that is understood."""
     _known[:] = [one for one in _known if sys.getrefcount(one) > ONLY_HERE]
     aged = sum(generation["collections"] for generation in gc.get_stats()[1:])
-    young = [one for generation in (0, 1) for one in gc.get_objects(generation)]
+    # Not one list of ours: it would find and so keep itself, and with it all that others are about to finish.
+    young = gc.get_objects(0) + gc.get_objects(1)
     searched = young if _aged[0] == aged else gc.get_objects()
     _aged[0] = aged
     if not any(one is _latest[0] for one in searched) and gc.get_freeze_count() > _FROZEN_BY_PYTHON:
