@@ -38,8 +38,8 @@ from tokenlaw.spec.verdicts import Verdict
 def test_verdicts_come_first_and_every_check_has_its_evidence() -> None:
     absent = evidence("kv/window", Verdict.NOT_SUPPORTED, "needs window")
     words = Page(page_of(refuted_trace(), holding_law(), absent)).words()
-    assert words.index("refuted") < words.index("Findings") < words.index("All checks")
-    assert words.index("All checks") < words.index("Ledger of alpha") < words.index("What was exercised")
+    assert words.index("refuted") < words.index("Ledger of alpha") < words.index("What was exercised")
+    assert words.index("What was exercised") < words.index("Findings") < words.index("All checks")
     assert "1 refuted" in words
     assert "With 4000 samples any law at TV >= 0.04 would have been refuted." in words
     assert "sampled 4,000 samples" in words
@@ -64,7 +64,7 @@ def test_a_refuted_law_is_drawn_as_paired_bars_with_intervals() -> None:
     assert "1,000 samples; lines are 99.9% intervals (exact binomial)" in words
     assert "impossible 0.2 (200\u00d7)" in words
     assert "0.5 0.3 (300\u00d7), too rare" in words
-    assert "0.26 0.25 (250\u00d7) 1,234 more 0.24 0.25" in words
+    assert "0.26 0.25 (250\u00d7) 0.21 to 0.29 1,234 more 0.24 0.25" in words
     assert page.count('<rect class="exact"') == page.count('<rect class="found"') == 3
     assert "draft 1, rejected" in words
 

@@ -10,8 +10,9 @@ WRONG, COPIED, WRITTEN = "wrong", "copied", "written"
 INK, FAINT, PAPER = "ink", "faint", "paper"
 HELD, SHARED, CACHED, FREE = "held", "shared", "cached", "free"
 
-# The sequences have the colours of Okabe and Ito, which colour-blind people can tell apart; vermilion is kept
-# for what is wrong. Colours never stand alone: each is beside a number, a word or another kind of line.
+# Sequences have colours that colour-blind people can tell apart from each other, from vermilion, which is kept
+# for what is wrong, and from what is copied. Colours never stand alone: each is beside a number, a word or
+# another kind of line.
 SEQUENCES = ("sequence0", "sequence1", "sequence2", "sequence3", "sequence4")
 
 LIGHT = {
@@ -28,9 +29,9 @@ LIGHT = {
     "wrong-fill": "#fbdccb",
     "edge": "#8a939d",
     "sequence0": "#0072b2",
-    "sequence1": "#9a6700",
+    "sequence1": "#7a2bd9",
     "sequence2": "#00795a",
-    "sequence3": "#a3417a",
+    "sequence3": "#5a2a00",
     "sequence4": "#3f4b57",
 }
 DARK = {
@@ -47,9 +48,9 @@ DARK = {
     "wrong-fill": "#5a2408",
     "edge": "#6d7883",
     "sequence0": "#6db9ea",
-    "sequence1": "#e8b04b",
+    "sequence1": "#f4d125",
     "sequence2": "#4fc9a2",
-    "sequence3": "#e39ac6",
+    "sequence3": "#8686f9",
     "sequence4": "#c3ccd5",
 }
 

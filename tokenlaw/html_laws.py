@@ -4,12 +4,15 @@ from dataclasses import dataclass
 
 from tokenlaw.html_data import Outcome, ShownLaw
 
+ROUNDING = 1e-6
+"""Part of a probability that no picture and none of its three digits shows."""
+
 
 @dataclass(frozen=True)
 class Bar:
     """One outcome: lengths in percent of the width of the figure, and numbers in words.
 
-    An interval whose upper end is at 100 runs out of the picture, or may do so.
+    An interval whose upper end is at 100 runs out of the picture.
 
     ``verdict`` says what the picture shows, for who can't see it, and beside its colour: ``impossible``,
     ``too often``, ``too rare`` or nothing.
@@ -43,7 +46,7 @@ def figure(law: ShownLaw) -> LawFigure:
     # Intervals of rare outcomes may run out of the picture: they would make all else too small to see.
     longest = max((max(one.exact, one.found) for one in law.outcomes), default=0.0)
     highest = max((one.high or 0.0 for one in law.outcomes), default=0.0)
-    largest = min(max(longest, highest), 1.5 * longest) or 1.0
+    largest = min(max(longest, 1.02 * highest), 1.5 * longest) or 1.0
     bars = tuple(_bar(one, largest) for one in law.outcomes)
     proved = law.counted is None
     others = None
@@ -87,15 +90,19 @@ def _bar(one: Outcome, largest: float) -> Bar:
 
 
 def verdict_of(one: Outcome) -> str:
-    """What is wrong with an outcome; with an interval only what lies outside of it.
+    """What is wrong with an outcome; with an interval only what lies outside; else all but rounding.
 
     >>> verdict_of(Outcome("a", 0.0, 0.1)), verdict_of(Outcome("a", 0.2, 0.1, 10, 0.05, 0.3))
     ('impossible', '')
     >>> verdict_of(Outcome("a", 0.2, 0.1, 1000, 0.08, 0.12)), verdict_of(Outcome("a", 0.2, 0.3))
     ('too rare', 'too often')
+    >>> verdict_of(Outcome("a", 0.2, 0.2 + 1e-16))
+    ''
     """
     if not one.exact and one.found:
         return "impossible"
+    if one.low is None and abs(one.found - one.exact) <= ROUNDING * one.exact:
+        return ""
     low = one.found if one.low is None else one.low
     high = one.found if one.high is None else one.high
     if one.exact < low:

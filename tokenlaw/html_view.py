@@ -112,14 +112,16 @@ def page_of(report: Stored) -> Page:
     checks = tuple(_check(row, report) for row in report.checks)
     passing = (Verdict.HOLDS, Verdict.NOT_SUPPORTED)
     words = [view.verdict for view in checks]
+    open_ = [view for view in checks if view.verdict not in passing or view.panels]
+    order: list[str] = [*MARKS, KNOWN]
     controls = tuple(_controls(report))
     return Page(
         report,
         one_line(f"{report.target.name} {report.target.version}"),
         report.verdict,
         "" if report.profile == PROOF else f"profile {report.profile}, seed {report.seed}",
-        tuple((word, words.count(word)) for word in dict.fromkeys([*MARKS, KNOWN]) if word in words),
-        tuple(view for view in checks if view.verdict not in passing or view.panels),
+        tuple((word, words.count(word)) for word in order if word in words),
+        tuple(sorted(open_, key=lambda view: order.index(view.verdict) if view.verdict in order else -1)),
         checks,
         tuple(map(entry_of, report.ledger)),
         number(report.settings.get("alpha")),

@@ -15,6 +15,15 @@ for (const button of document.querySelectorAll("button[data-copies]")) {
     setTimeout(() => { button.textContent = words; }, 2000);
   });
 }
+// What a link leads to is unfolded.
+const unfold = () => {
+  const part = location.hash && document.getElementById(location.hash.slice(1));
+  if (part instanceof HTMLDetailsElement) {
+    part.open = true;
+  }
+};
+addEventListener("hashchange", unfold);
+unfold();
 // What is folded away on the screen must not be missing on paper.
 addEventListener("beforeprint", () => {
   for (const details of document.querySelectorAll("details:not([open])")) {
