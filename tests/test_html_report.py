@@ -64,7 +64,7 @@ def test_a_refuted_law_is_drawn_as_paired_bars_with_intervals() -> None:
     assert "1,000 samples; lines are 99.9% intervals (exact binomial)" in words
     assert "impossible 0.2 (200\u00d7)" in words
     assert "0.5 0.3 (300\u00d7), too rare" in words
-    assert "0.26 0.25 (250\u00d7) 0.21 to 0.29 1,234 more 0.24 0.25" in words
+    assert "0.26 0.25 (250\u00d7) 0.2 to 0.3 1,234 more 0.24 0.25" in words
     assert page.count('<rect class="exact"') == page.count('<rect class="found"') == 3
     assert "draft 1, rejected" in words
 

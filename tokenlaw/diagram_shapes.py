@@ -10,9 +10,9 @@ WRONG, COPIED, WRITTEN = "wrong", "copied", "written"
 INK, FAINT, PAPER = "ink", "faint", "paper"
 HELD, SHARED, CACHED, FREE = "held", "shared", "cached", "free"
 
-# Sequences have colours that colour-blind people can tell apart from each other, from vermilion, which is kept
-# for what is wrong, and from what is copied. Colours never stand alone: each is beside a number, a word or
-# another kind of line.
+# Sequences have colours that colour-blind people can tell apart from each other, from vermilion, which is
+# kept for what is wrong, and from what is copied. Colours never stand alone: each is beside a number, a word
+# or another kind of line.
 SEQUENCES = ("sequence0", "sequence1", "sequence2", "sequence3", "sequence4")
 
 LIGHT = {
