@@ -8,6 +8,7 @@ servers do, is listed nowhere: it is thawed for a look, and frozen again with al
 
 import gc
 import sys
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -32,12 +33,17 @@ def living_generators() -> list[Any]:
     young = gc.get_objects(0) + gc.get_objects(1)
     searched = young if _aged[0] == aged else gc.get_objects()
     _aged[0] = aged
-    if not any(one is _latest[0] for one in searched) and gc.get_freeze_count() > _FROZEN_BY_PYTHON:
-        searched = _frozen_and_others()
+    if not _holds_the_latest(young) and gc.get_freeze_count() > _FROZEN_BY_PYTHON:
+        searched = searched if _holds_the_latest(searched) else _frozen_and_others()
     _latest[0] = []
     seen = {id(one) for one in _known}
-    _known.extend(one for one in searched if type(one) in KINDS and id(one) not in seen)
+    generators = compress(searched, map(KINDS.__contains__, map(type, searched)))
+    _known.extend(one for one in generators if id(one) not in seen)
     return list(_known)
+
+
+def _holds_the_latest(objects: list[Any]) -> bool:
+    return any(one is _latest[0] for one in objects)
 
 
 def _frozen_and_others() -> list[Any]:
