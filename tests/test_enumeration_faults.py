@@ -2,7 +2,9 @@
 
 import contextlib
 import itertools
+import json
 import random
+import statistics
 import threading
 from collections.abc import Callable
 from fractions import Fraction
@@ -69,6 +71,12 @@ def _changing_outcome() -> Callable[[], Any]:
     return lambda: (random.random() < HALF, next(calls))
 
 
+def _counting() -> Callable[[], Any]:
+    """The first path is run twice, the other one once; from then on outcomes are others."""
+    calls = itertools.count(1)
+    return lambda: ("one" if next(calls) < 4 else "other") + ("" if random.random() < HALF else "")
+
+
 def _kept_number() -> Callable[[], Any]:
     kept: list[Any] = []
 
@@ -86,6 +94,7 @@ def _kept_number() -> Callable[[], Any]:
         (_fewer_choices, "0 random choices where it made more"),
         (_more_choices, "and then to another choice"),
         (_changing_outcome, "the same choices led to"),
+        (_counting, "the same choices led to 'one' and then to 'other'"),
         (_kept_number, "drawn in an earlier run"),
     ],
 )
@@ -97,6 +106,14 @@ def test_state_between_runs_is_found(make: Callable[[], Callable[[], Any]], mess
 def test_states_that_come_and_go_give_no_law() -> None:
     with pytest.raises((NotRepeatableError, VoidLawError)):
         exact_law(_a_new_state())
+
+
+def test_places_are_those_of_the_program_not_of_libraries() -> None:
+    for program in (lambda: json.dumps([random.random()]), lambda: statistics.mean([random.random(), 0.5])):
+        with pytest.raises(UndecidableError, match=r"test_enumeration_faults.py:\d+ `for program in"):
+            exact_law(program)
+    with pytest.raises(UndecidableError, match="what the program returns: "):
+        exact_law(lambda: random.random())
 
 
 @pytest.mark.parametrize("kind", [Exception, BaseException])

@@ -29,6 +29,7 @@ from tokenlaw.stats.proving_check import proof
 from tokenlaw.stats.tree_trial import node_depths
 
 EXACT_RULES = {name: make for name, make in VERIFIERS.items() if getattr(make, "claims", "") != APPROXIMATE}
+SLOW = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("name", EXACT_RULES)
@@ -41,7 +42,7 @@ def test_the_references_are_proved(name: str, situation: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name == "tree" else pytest.mark.slow) for name in EXACT_RULES]
+    "name", [pytest.param(name, marks=[] if name == "tree" else SLOW) for name in EXACT_RULES]
 )
 def test_the_references_are_proved_in_all_cases(name: str) -> None:
     row = whole(EXACT_RULES[name])
@@ -58,6 +59,7 @@ def test_the_references_are_proved_in_all_cases(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("make", [innocent.make for innocent in INNOCENTS.values()], ids=INNOCENTS)
 def test_innocents_are_proved_in_larger_cases_too(make: Make) -> None:
     row = proof(request(make), 50_000, lambda: None)
@@ -165,7 +167,7 @@ def test_every_fault_is_accounted_for() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in REFUTED_IN]
+    "name", [pytest.param(name, marks=[] if name in QUICK else SLOW) for name in REFUTED_IN]
 )
 def test_faults_are_refuted(name: str) -> None:
     row = case(VERIFIER_FAULTS[name].make, REFUTED_IN[name])
@@ -176,12 +178,14 @@ def test_faults_are_refuted(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", sorted(set(REFUTED_IN.values())))
 def test_what_refutes_faults_proves_the_code_that_they_are_planted_in(name: str) -> None:
     assert case(TreeVerifier, name).verdict is Verdict.HOLDS
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", PROVED_TO_ROUNDING)
 def test_what_leaves_the_law_alone_is_proved(name: str) -> None:
     assert whole(VERIFIER_FAULTS[name].make).verdict is Verdict.HOLDS

@@ -139,6 +139,8 @@ class Enumerator:
                 break
             if seconds is not None and clock() - started >= seconds:
                 break
+        else:
+            exploration.repeat_first(program)
         return exploration.law(clock() - started)
 
     def repeat(

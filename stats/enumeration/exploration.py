@@ -55,6 +55,7 @@ class Exploration:
         self._left_out: dict[int, float] = {}
         self._examples: dict[Hashable, tuple[int, tuple[Node, int] | None]] = {}
         self._checked_at, self._next_look = 1, 1
+        self._first: tuple[list[tuple[Node, int]], Hashable] | None = None
         self._spare: int | None = None
 
     @property
@@ -70,9 +71,16 @@ class Exploration:
             self._finish(path)
             if outcomes is not None:
                 self._add(path, outcomes[number])
+        if outcomes is not None and self._first is None:
+            self._first = paths[0].line(), outcomes[0]
         if outcomes is not None and self.paths >= self._checked_at:
             self._checked_at = REPEAT_FACTOR * self.paths
             self.repeat(program, paths[0].line(), outcomes[0])
+
+    def repeat_first(self, program: Callable[[], Sequence[Any]]) -> None:
+        """Run the first path again, after all others: what counts its runs has changed by then."""
+        if self._first is not None and self.paths > 1:
+            self.repeat(program, *self._first)
 
     def repeat(
         self, program: Callable[[], Sequence[Any]], line: "list[tuple[Node, int]]", outcome: Hashable

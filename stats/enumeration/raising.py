@@ -12,7 +12,7 @@ from types import FrameType
 
 from tokenlaw.stats.enumeration.errors import REAL, EnumerationError, UndecidableError
 from tokenlaw.stats.enumeration.law import Raised
-from tokenlaw.stats.enumeration.tape import ADVICE, LIBRARIES, OURS, line_of, line_outside, module_of
+from tokenlaw.stats.enumeration.tape import ADVICE, OURS, is_of_a_library, line_of, line_outside, module_of
 
 MET_A_LAZY = re.compile(
     r"Lazy(Number|Element|Scalar|Array|Tensor|InPlace)|object_|dtype\('O'\)|object arrays?"
@@ -47,11 +47,7 @@ def outcome_of(error: Exception) -> Raised:
         raise UndecidableError(
             f"{where}: {error}: this call isn't known here, whatever the real function does with it. {ADVICE}"
         ) from error
-    raising = [
-        frame
-        for frame, _ in walk_tb(error.__traceback__)
-        if module_of(frame).partition(".")[0] not in LIBRARIES
-    ][-1]
+    raising = [frame for frame, _ in walk_tb(error.__traceback__) if not is_of_a_library(frame)][-1]
     if module_of(raising).startswith(OURS) and raising.f_code not in REAL:
         raise EnumerationError(
             f"{where}: {what}, raised at {line_of(raising)}: this is a fault of the enumeration, no "

@@ -3,6 +3,7 @@
 import linecache
 import os
 import sys
+import sysconfig
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
@@ -70,9 +71,13 @@ class Tape:
     def choose(self, weights: Sequence[Weight], question: Question, row: int = 0) -> int:
         """Decide: index of one of the outcomes, whose weights are at least zero and sum to one."""
         if os.getpid() != self._process:
-            raise UndecidableError(f"random numbers drawn in another process aren't seen here. {ADVICE}")
+            raise UndecidableError(
+                f"{calling_line()}: random numbers drawn in another process aren't seen here. {ADVICE}"
+            )
         if threading.get_ident() != self._thread:
-            error = UndecidableError(f"random numbers drawn in another thread have no order. {ADVICE}")
+            error = UndecidableError(
+                f"{calling_line()}: random numbers drawn in another thread have no order. {ADVICE}"
+            )
             self._error = self._error or error
             raise SystemExit  # ends a thread without a traceback
         path = self.paths[row]
@@ -119,7 +124,11 @@ class Tape:
 
 
 OURS = "tokenlaw.stats.enumeration"
-LIBRARIES = frozenset({"torch", "numpy", "random", "math", "contextlib", "copy", "functools", "scipy"})
+LIBRARIES = frozenset({"torch", "numpy", "scipy"})
+STANDARD = (sysconfig.get_path("stdlib"), "<frozen ")
+"""Where the code of the standard library is; a program may have a module by one of its names."""
+RETURNING = "frozen"
+"""Name of the function of this package that takes what the program returns."""
 
 
 def calling_line() -> str:
@@ -136,12 +145,22 @@ def line_outside(frames: Iterable[FrameType]) -> str:
     """The same of the first of several frames that is outside; of the last one, if none is."""
     outermost = ""
     for frame in frames:
-        name = module_of(frame)
-        if not name.startswith(OURS):
-            if name.partition(".")[0] not in LIBRARIES:
-                return line_of(frame)
+        if module_of(frame).startswith(OURS):
+            if frame.f_code.co_name == RETURNING:
+                return "what the program returns"
+        elif is_of_a_library(frame):
             outermost = outermost or line_of(frame)
+        else:
+            return line_of(frame)
     return outermost or "unknown place"
+
+
+def is_of_a_library(frame: FrameType) -> bool:
+    """Whether a frame's code is of the standard library, torch, numpy or scipy."""
+    name = module_of(frame).partition(".")[0]
+    if name in sys.stdlib_module_names:
+        return frame.f_code.co_filename.startswith(STANDARD)
+    return name in LIBRARIES
 
 
 def module_of(frame: FrameType) -> str:
