@@ -20,7 +20,7 @@ from tokenlaw.properties.trace import TraceError
 from tokenlaw.spec.announcing import announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import PAGED_ATTENTION, ContractError, Implementation
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, unheard
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
 
@@ -87,6 +87,7 @@ class AttentionSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
+        progress: Progress = unheard,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved case through every check whose kind of case it is."""
@@ -102,7 +103,12 @@ class AttentionSuite:
             for entry in ATTENTION_CHECKS
             if entry.check.needs <= subject.capabilities and _suits(entry, case)
         ]
-        return [_replayed(entry, subject, case) for entry in reached]
+        evidence = []
+        for index, entry in enumerate(reached):
+            progress(entry.check.id, index, len(reached))
+            evidence.append(_replayed(entry, subject, case))
+        progress(self.contract, len(reached), len(reached))
+        return evidence
 
     def _subject(self, implementation: Implementation, device: str) -> Subject:
         build = implementation.factories.get(PAGED_ATTENTION)

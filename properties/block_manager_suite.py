@@ -16,7 +16,7 @@ from tokenlaw.properties.trace import Trace
 from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig, Implementation
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, unheard
 from tokenlaw.spec.verdicts import Check, Evidence
 
 
@@ -62,6 +62,7 @@ class BlockManagerSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
+        progress: Progress = unheard,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved trace, nothing muted, everything read back after every operation.
@@ -76,5 +77,7 @@ class BlockManagerSuite:
         capabilities = effective_capabilities(implementation, BLOCK_MANAGER, factory(trace.config))
         require(needed_capabilities(trace), capabilities, implementation)
         announce(trace)
+        progress("traces", 0, 1)
         outcome, frames = film(factory, trace, capabilities)
+        progress("traces", 1, 1)
         return with_frames(judge(self.checks, capabilities, judgement_of(outcome, trace)), frames)

@@ -18,7 +18,7 @@ from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import DECODER, Implementation
 from tokenlaw.spec.decoders import built_decoder, default_config, vocabulary_of
 from tokenlaw.spec.sessions import Abort, Fork, Session, SessionError, Submit, session_of
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, unheard
 from tokenlaw.spec.verdicts import Check, Evidence
 
 _WEIGHT = 2
@@ -76,6 +76,7 @@ class DecoderTraces:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
+        progress: Progress = unheard,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved session with nothing muted.
@@ -93,7 +94,9 @@ class DecoderTraces:
         capabilities = effective_capabilities(implementation, DECODER, built)
         require(needed_by(session), capabilities, implementation)
         announce(session)
+        progress("sessions", 0, 1)
         outcome = run_session(factory, session, capabilities)
+        progress("sessions", 1, 1)
         return judge(self.checks, capabilities, judgement_of(outcome, session, explain, tell))
 
 

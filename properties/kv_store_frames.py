@@ -32,8 +32,8 @@ def film(
 ) -> tuple[Outcome, Frames]:
     """A `tokenlaw.properties.frames.Film` of a KV store, in which what breaks before ``check`` is muted.
 
-    The frames are those of the first layer in which something reads back wrong at the end, or else of the
-    first one.
+    The frames are those of the first layer in which something reads back wrong at the end, if there is one
+    then what no muted check broke before, or else of the first one.
     """
     config, muted = trace.config, frozenset[str]()
     slots = config.num_blocks * config.block_size * config.num_layers * len(trace.operations)
@@ -60,6 +60,7 @@ class _Camera:
         self._refusals = 0
         self._layers = [_Layer(number) for number in range(trace.config.num_layers)]
         self._taken: list[list[Frame]] = []
+        self._damaged: frozenset[int] = frozenset()
 
     def __call__(self, operations: Operations) -> None:
         """Look at everything."""
@@ -68,13 +69,15 @@ class _Camera:
         self._rows.learn(store.payload, store.operation + 1)
         told = self._told[store.operation]
         self._taken.append([layer.frame(store, self._rows, told, refused) for layer in self._layers])
+        self._damaged = frozenset(shadow.number for shadow in store.live if shadow.damaged)
 
     @property
     def frames(self) -> list[Frame]:
         """Those of the layer that shows most."""
         last = self._taken[-1] if self._taken else []
-        wrong = [any(one.wrong for one in frame.sequences) for frame in last]
-        shown = wrong.index(True) if True in wrong else 0
+        wrong = [{one.number for one in frame.sequences if one.wrong} for frame in last]
+        telling = [(bool(numbers - self._damaged), bool(numbers)) for numbers in wrong]
+        shown = telling.index(max(telling)) if telling else 0
         return [frames[shown] for frames in self._taken]
 
 

@@ -47,11 +47,11 @@ class Rows:
         self._draws = payload.draws
 
     def reading(self, store: ShadowedStore, shadow: Shadow, layer: int) -> Reading:
-        """Read a live sequence back; a damaged one may hold anything."""
+        """Read a live sequence back, a damaged one as well."""
         expected = list(_contents(shadow.content[layer]))
         rows = self._named(expected)
         found = _read(store, shadow, layer)
-        if shadow.damaged or found == expected:
+        if found == expected:
             return Reading(shadow, rows, rows, ())
         others = [one for one in store.live if one is not shadow]
         of_others = frozenset(row for one in others for row in self._named(_contents(one.content[layer])))

@@ -19,7 +19,7 @@ from tokenlaw.properties.trace import Trace, TraceError
 from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig, Implementation
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, unheard
 from tokenlaw.spec.verdicts import Check, Evidence
 
 
@@ -73,6 +73,7 @@ class KVStoreSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
+        progress: Progress = unheard,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved trace with nothing muted; the trace says on which device.
@@ -88,7 +89,9 @@ class KVStoreSuite:
         capabilities = effective_capabilities(implementation, KV_STORE, factory(trace.config))
         require(needed_capabilities(trace), capabilities, implementation)
         announce(trace)
+        progress("traces", 0, 1)
         outcome, frames = film(factory, trace, capabilities)
+        progress("traces", 1, 1)
         return with_frames(judge(self.checks, capabilities, judgement_of(outcome, trace)), frames)
 
 

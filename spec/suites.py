@@ -67,6 +67,10 @@ Progress = Callable[[str, int, int], None]
 """Called as ``progress(what, done, total)`` now and then."""
 
 
+def unheard(what: str, done: int, total: int) -> None:
+    """A `Progress` for whoever waits without looking."""
+
+
 class CounterexampleError(ValueError):
     """A counterexample that can't be read, or that a target can't run; says why and what to do."""
 
@@ -99,10 +103,12 @@ class Suite(Protocol):
         implementation: "Implementation",
         counterexample: Mapping[str, Any],
         *,
+        progress: Progress = unheard,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved counterexample; evidence for every check of the suite that it reaches.
 
-        Raises `CounterexampleError` when it is damaged, or when the target lacks a capability that it needs.
+        ``progress`` is called as often as in `run`: whoever watches takes silence for a hang. Raises
+        `CounterexampleError` when it is damaged, or when the target lacks a capability that it needs.
         """
         ...

@@ -78,10 +78,12 @@ class Prover:
     ----------
     asked : the decoder.
     hidden : why nothing that was enumerated counts: random numbers that weren't seen. Empty if all were.
+    alive : called after every path.
     """
 
     asked: Asked
     hidden: str = ""
+    alive: Callable[[], None] = lambda: None
     _enumerator: Enumerator = field(init=False)
 
     def __enter__(self) -> "Prover":
@@ -115,8 +117,14 @@ class Prover:
         def one() -> list[Outcome]:
             return [program()]
 
-        clock = Stopwatch()
-        return self._enumerator.laws(one, 1, max_paths=paths, seconds=seconds, clock=clock)
+        return self._enumerator.laws(
+            one,
+            1,
+            max_paths=paths,
+            seconds=seconds,
+            progress=lambda *_: self.alive(),
+            clock=Stopwatch(),
+        )
 
     def _confirm(self, case: Case, law: Law, repeats: int) -> None:
         """Enumerate a law again with other seeds: random numbers that nobody saw would change it."""

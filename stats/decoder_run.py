@@ -61,7 +61,7 @@ class LawRun:
 
     def _prove(self, seconds: float) -> None:
         used, tried = Stopwatch(), list[CaseProof]()
-        with Prover(self._asked) as prover:
+        with Prover(self._asked, alive=self._alive) as prover:
             for number, case in enumerate(self._cases):
                 left = seconds - used()
                 gave_up = len(tried) >= GIVE_UP and all(one.reason for one in tried)

@@ -76,7 +76,7 @@ class Sampler:
     case : the case.
     alpha : probability that it may refute an exact decoder.
     before : natural logarithm of an e-value of earlier runs.
-    alive : called now and then.
+    alive : called after every sample.
     """
 
     asked: Asked
@@ -102,9 +102,9 @@ class Sampler:
             look = FIRST_LOOK
             for drawn in range(1, number + 1):
                 self._counts[program()] += 1
+                self.alive()
                 if drawn == look and drawn < number:
                     look *= 2
-                    self.alive()
                     if self._refutes(self._log_e(program)):
                         break
         except OtherWayError as error:

@@ -1,7 +1,7 @@
 """The suite of the laws of the decoder contract."""
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,7 +10,7 @@ from tokenlaw.spec.capabilities import check_mandatory, effective_capabilities, 
 from tokenlaw.spec.contracts import DECODER, ContractError, Implementation
 from tokenlaw.spec.decoders import built_decoder, default_config
 from tokenlaw.spec.models import LanguageModel
-from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
+from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, unheard
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.stats.decoder_cases import Case, law_cases
 from tokenlaw.stats.decoder_checks import BY_ID, DECODER_LAW_CHECKS
@@ -61,6 +61,7 @@ class DecoderLaws:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
+        progress: Progress = unheard,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run the situation of a counterexample again: all its paths, or as many samples of the same seeds.
@@ -77,18 +78,19 @@ class DecoderLaws:
         if not laws:
             reason = subject.refusal(BY_ID[place.check]).message
             raise CounterexampleError(f"{implementation.name} can't be asked about {place.check}: {reason}")
-        return [_again(subject.asked, laws[0], place)]
+        return [_again(subject.asked, laws[0], place, lambda: progress("laws", 0, 1))]
 
 
-def _again(asked: Asked, laws: CheckLaws, place: DecoderPlace) -> Evidence:
+def _again(asked: Asked, laws: CheckLaws, place: DecoderPlace, alive: Callable[[], None]) -> Evidence:
     """The row of one situation."""
     case = case_at(place, laws.cases)
     laws.cases, laws.to_sample, laws.before = [case], 1, place.before
     laws.share, laws.alpha = 1.0, place.alpha
     if place.samples:
-        laws.samples.append(Sampler(asked, case, place.alpha, place.before).sampled(samples=place.samples))
+        sampler = Sampler(asked, case, place.alpha, place.before, alive)
+        laws.samples.append(sampler.sampled(samples=place.samples))
         return laws.evidence()
-    with Prover(asked) as prover:
+    with Prover(asked, alive=alive) as prover:
         proof = prover.prove(case, paths=place.paths)
     laws.proofs.append(CaseProof(case=case, reason=prover.hidden) if prover.hidden else proof)
     return laws.evidence()

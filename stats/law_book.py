@@ -196,7 +196,8 @@ class LawBook:
             return Evidence(
                 outcome.check, Verdict.NOT_EXERCISED, {EVENT: 0}, message=f"never happened: {EVENT}"
             )
-        found = Together(self._ledger, gates)
+        visible = {gate: told for gate in gates if (told := self.outcomes[gate].told())}
+        found = Together(self._ledger, gates, visible)
         place = self.whole if found.verdict() is Verdict.REFUTED else None
         broken = [row.message for row in rows.values() if row.verdict is Verdict.UNKNOWN]
         trace = broken[0].partition("\n")[2] if broken and found.verdict() is Verdict.UNKNOWN else ""

@@ -9,29 +9,12 @@ from typing import Any
 from tokenlaw.spec.shown_numbers import rounded_up
 from tokenlaw.spec.verdicts import SAMPLED, Check, Evidence, Verdict
 from tokenlaw.stats.ledger import Entry, Kind
-from tokenlaw.stats.measures import SUPPORT
 from tokenlaw.stats.places import Place
-from tokenlaw.stats.power import MISS
-from tokenlaw.stats.verifier_checks import CALLS, CHI_SQUARE, PREFIXES, ROWS
+from tokenlaw.stats.power import MISS, visible_share
+from tokenlaw.stats.promises import NO_FIGURE, ONE_BY_ONE, deviation, promised, promised_one_by_one
+from tokenlaw.stats.verifier_checks import CHI_SQUARE
 
 MOST_FINDINGS, MOST_LENGTHS = 3, 6
-
-_OF_A_LAW = ("any law at TV >= {} from the exact one", "kinds of rows")
-
-_NO_FIGURE = "No smallest deviation is known of a test with a tolerance; law/chi-square promises one."
-
-_OF_PAIRS = ("a share >= {} of rows that begin as copies of others", "comparisons")
-
-_DEVIATIONS = {
-    SUPPORT: ("a mass >= {} on impossible outcomes", "kinds of rows"),
-    PREFIXES: (
-        "any law at TV >= {} from the exact one, of a token and the class of those before it",
-        "scenarios",
-    ),
-    ROWS: _OF_PAIRS,
-    CALLS: _OF_PAIRS,
-}
-"""What the total variation of a check is about, and of what there are several."""
 
 LARGEST_LOG = 1e6
 """Stands for infinity in reports: JSON has none."""
@@ -176,15 +159,10 @@ class LawOutcome:
     def _power(self, alpha: float) -> str:
         told = self.told()
         if not told:
-            return _NO_FIGURE if self.unmeasured else ""
-        rest = len(self.visible) - len(told)
-        what, where = _DEVIATIONS.get(self.check.id, _OF_A_LAW)
-        return (
-            f"With {self.samples} samples {what.format(rounded_up(max(told)))}, in any of {len(told)} "
-            f"{where}, would have been refuted with probability >= {1 - MISS} (alpha {alpha:.2g}); in the "
-            f"best of them from {rounded_up(min(told))} on"
-            + (f". Of {rest} more {where} there were too few samples to promise anything." if rest else ".")
-        )
+            return NO_FIGURE if self.unmeasured else ""
+        if self.check.id in ONE_BY_ONE:
+            return promised_one_by_one(self.check.id, self._looked_at(), told[0])
+        return promised(self.check.id, self.samples, self.visible, alpha)
 
     def _too_few(self, alpha: float) -> str:
         """Why the check is no evidence, and what would be."""
@@ -199,9 +177,8 @@ class LawOutcome:
             return (
                 f"{text}; at least about {needed} would be needed to refute any law at all: {times} as large."
             )
-        what, _ = _DEVIATIONS.get(self.check.id, _OF_A_LAW)
         return (
-            f"{text}; about {needed} would be needed to refute {what.format(1)} "
+            f"{text}; about {needed} would be needed to refute {deviation(self.check.id, 1.0)} "
             f"with probability >= {1 - MISS}: {times} as large."
         )
 
@@ -224,8 +201,17 @@ class LawOutcome:
         )
 
     def told(self) -> list[float]:
-        """The total variations below one, which promise something."""
-        return [tv for tv in self.visible if tv < 1]
+        """The total variations below one, which promise something.
+
+        Of a check without chance it is the share of those it looks at that are wrong: so far is what is seen
+        of them from what is right.
+        """
+        one_by_one = [visible_share(self._looked_at())] if self.check.id in ONE_BY_ONE else []
+        return [tv for tv in self.visible + one_by_one if tv < 1]
+
+    def _looked_at(self) -> int:
+        """How many a check without chance looked at, one by one."""
+        return self.exercised[self.check.exercised_by[0]]
 
 
 def finite(value: float) -> float:

@@ -71,6 +71,15 @@ def visible_mass(samples: float) -> float:
     return mass if mass < 1 else math.sqrt(mass)
 
 
+def visible_share(count: int) -> float:
+    """Share of a number of rows that shows a fault at least once, if it strikes each of them independently.
+
+    >>> round(visible_share(688), 3), visible_share(0) > 1
+    (0.01, True)
+    """
+    return -math.expm1(math.log(MISS) / count) if count else math.inf
+
+
 def visible_copies(result: EqualNeighbours, alpha: float) -> float:
     """Share of pairs from which on a test refutes, if in so many the second is a copy of the first.
 

@@ -12,6 +12,9 @@ next law, as `tokenlaw.stats.conditional_gate` asks for.
 """
 
 import math
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -23,6 +26,7 @@ from tokenlaw.spec.philox import derived_key
 from tokenlaw.stats.cells import worst_cells
 from tokenlaw.stats.chain_laws import ROUNDING, KindLaws
 from tokenlaw.stats.conditional_gate import ClassCounts, ClassLaws, class_log_es, conditional_log_e
+from tokenlaw.stats.counts import Counts, Law
 from tokenlaw.stats.driver import Step, uniforms
 from tokenlaw.stats.prefix_cells import PrefixCells
 from tokenlaw.stats.scenario import Tables
@@ -34,6 +38,15 @@ MOST_CELLS = 3
 """Cells that a finding shows."""
 
 Masses = Float64[np.ndarray, "positions ways contexts vocabulary"]
+
+
+class WorstClass(NamedTuple):
+    """A class of prefixes: where it stands, what came next, how often it should, and the name of a cell."""
+
+    place: str
+    counts: Counts
+    law: Law
+    name: Callable[[int], str]
 
 
 class PrefixTally:
@@ -120,19 +133,26 @@ class PrefixTally:
 
     def finding(self) -> str:
         """The class that speaks most against its law, with its worst cells."""
+        worst = self.worst()
+        lines = [
+            f"    {worst.name(cell.cell)}: {cell.observed} times, expected {cell.expected:.1f} "
+            f"(p = {cell.p_value:.1e})"
+            for cell in worst_cells(worst.counts, worst.law, most=MOST_CELLS)
+        ]
+        return "\n".join([f"  {worst.place}, {int(worst.counts.sum())} tokens:", *lines])
+
+    def worst(self) -> WorstClass:
+        """The class that speaks most against its law."""
         counts = self.counts()
         places = np.argwhere(counts.any(-1))
         chosen = tuple(places.T)
         impossible = (counts[chosen] * (self.laws[chosen] == 0)).sum(-1)
         weights = class_log_es(np.where(self.laws[chosen] == 0, 0, counts[chosen]), self.laws[chosen]).max(-1)
         position, index = places[np.lexsort((weights, impossible))[-1]].tolist()
-        found, law = counts[position, index], self.laws[position, index]
-        lines = [
-            f"    {self._named(position, cell.cell)}: {cell.observed} times, expected {cell.expected:.1f} "
-            f"(p = {cell.p_value:.1e})"
-            for cell in worst_cells(found, law, most=MOST_CELLS)
-        ]
-        return "\n".join([f"  {self._place(position, index)}, {int(found.sum())} tokens:", *lines])
+        name = partial(self._named, position)
+        return WorstClass(
+            self._place(position, index), counts[position, index], self.laws[position, index], name
+        )
 
     def _place(self, position: int, index: int) -> str:
         """Where a class of prefixes stands, in words."""

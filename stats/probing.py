@@ -21,6 +21,7 @@ from tokenlaw.stats.probing_outcome import Probed, Told
 from tokenlaw.stats.probing_patterns import ALONE, Patterns
 from tokenlaw.stats.probing_questions import BELOW_ONE, Answers, Asker, Questions, Scouted
 from tokenlaw.stats.probing_search import Guesses, Thresholds
+from tokenlaw.stats.probing_shown import shown_composed, shown_thresholds
 from tokenlaw.stats.probing_words import described
 from tokenlaw.stats.scenario import Scenario, Tables
 
@@ -137,16 +138,23 @@ class _Probe:
 
     def _judge(self, thresholds: Thresholds, right: Right | None, close: Answers) -> None:
         """Note the threshold that is farthest off, and how many are wrong."""
-        wrong, distance = self._wrong(thresholds, right), np.zeros(len(close))
+        into, wrong, distance = self._into, self._wrong(thresholds, right), np.zeros(len(close))
+        into.known = max(into.known, float(thresholds.widths[close].max(initial=0.0)))
         if right:
             distance = right.distance(thresholds)
             known = close & ~thresholds.torn
-            self._into.distance = max(self._into.distance, float(distance[known].max(initial=0.0)))
+            into.distance = max(into.distance, float(distance[known].max(initial=0.0)))
+            if not self._told.has_noise:
+                into.allowed = max(into.allowed, float(right.slack()[known].max(initial=0.0)))
         if wrong.any():
             worst = int(np.argmax(np.where(wrong, 1 + np.minimum(distance, 1.0) + close, 0.0)))
             text = described(self._contexts, thresholds, worst, right, self._told.claims)
             count = f"{int(wrong.sum())} of {len(wrong)} thresholds are wrong."
-            self._into.findings.append(f"{_capital(text)}. {count}")
+            into.findings.append(f"{_capital(text)}. {count}")
+            if right:
+                into.shown += shown_thresholds(
+                    self._contexts, thresholds, right, wrong, close, self._told.claims
+                )
 
     def _compose(self, found: Found, thresholds: Thresholds, chosen: np.ndarray) -> None:
         """Compare the law that the thresholds of the chosen kinds add up to, and whole rows with it."""
@@ -161,9 +169,12 @@ class _Probe:
         if told.has_noise:
             apart = difference(contexts, found, chosen, told.claims)
             into.largest, into.tv = max(into.largest, apart.largest), max(into.tv, apart.tv)
-            into.allowed = COMPOSED * (contexts.draft.shape[1] + 1) * self._rounding
-            if apart.largest > into.allowed:
-                into.findings.append(_capital(apart.words(contexts, completed=told.claims == EXACT)))
+            allowed = COMPOSED * (contexts.draft.shape[1] + 1) * self._rounding
+            into.allowed = max(into.allowed, allowed)
+            if apart.largest > allowed:
+                completed = told.claims == EXACT
+                into.findings.append(_capital(apart.words(contexts, completed=completed)))
+                into.shown += shown_composed(contexts, apart, completed=completed)
         if not into.findings:
             patterns = Patterns.of(self._asker, found, chosen, self._top, self._seed)
             unlike = patterns.unlike(self._asker, found)

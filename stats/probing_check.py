@@ -93,6 +93,8 @@ def _statistics(found: Probed, rows: int) -> Mapping[str, Any]:
         "evaluations": rows,
         "thresholds": found.thresholds,
         "kinds": found.kinds,
+        "known_to": found.known,
+        "explained": found.allowed,
         "largest_difference": max(found.largest, found.distance if not found.findings else 0.0),
         "tv": found.tv,
-    }
+    } | ({"laws_shown": found.shown} if found.shown else {})

@@ -49,6 +49,11 @@ class Right:
         off = (thresholds.yes >= self.high) | (thresholds.no < self.low)
         return np.asarray(off | thresholds.stray)
 
+    def slack(self) -> Numbers:
+        """How far rounding may move each threshold, at most."""
+        value, low, high = (np.minimum(part, 1.0) for part in (self.value, self.low, self.high))
+        return np.asarray(np.maximum(high - value, value - low))
+
     def distance(self, thresholds: Thresholds) -> Numbers:
         """How far each threshold is from the right one; infinite where there is none."""
         apart = np.abs(thresholds.values - np.minimum(self.value, 1.0))

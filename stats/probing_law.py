@@ -85,6 +85,7 @@ class Difference:
     tv : total variation, the largest of all kinds of rows.
     place : where the largest difference is: the context, and the tokens that are emitted there.
     found, right : the probabilities there.
+    laws : what was found and the spec's law, in which that place is.
     """
 
     largest: float
@@ -92,16 +93,21 @@ class Difference:
     place: tuple[int, tuple[int, ...]]
     found: float
     right: float
+    laws: tuple[Array, Array]
+
+    def where(self, contexts: Contexts, *, completed: bool) -> str:
+        """Which rows the largest difference is about."""
+        context, _ = self.place
+        if completed and not contexts.scenario.deterministic:
+            kind = contexts.scenario.kinds[int(contexts.kinds[context])]
+            return f"rows of kind {kind.name!r} of {contexts.scenario.name!r}"
+        return contexts.named(context)
 
     def words(self, contexts: Contexts, *, completed: bool) -> str:
         """The largest difference, and the total variation."""
-        context, tokens = self.place
-        if completed and not contexts.scenario.deterministic:
-            kind = contexts.scenario.kinds[int(contexts.kinds[context])]
-            where = f"rows of kind {kind.name!r} of {contexts.scenario.name!r}"
-        else:
-            where = contexts.named(context)
+        _, tokens = self.place
         did = "are completed to" if completed else "emit"
+        where = self.where(contexts, completed=completed)
         return (
             f"{where} {did} {list(tokens)} with probability {self.found:.12g}, but it must be "
             f"{self.right:.12g} (composed of the thresholds that were found; TV {self.tv:.3g} in all)."
@@ -130,6 +136,7 @@ def difference(
         (row, tokens),
         float(joint[row, accepted, token]),
         float(right[at, accepted, token]),
+        (joint[row], right[at]),
     )
 
 
@@ -170,13 +177,18 @@ def _completed_difference(contexts: Contexts, joint: Array, rows: Int64[np.ndarr
             w * _completed(law, contexts.drafts[row], joint[row])
             for w, row in zip(weights, group, strict=True)
         )
-        apart = np.nan_to_num(np.abs(found - completed(law)), nan=1.0)
+        right = completed(law)
+        apart = np.nan_to_num(np.abs(found - right), nan=1.0)
         cell = np.unravel_index(int(apart.argmax()), apart.shape)
         tokens = tuple(int(token) for token in cell)
-        right = float(completed(law)[cell])
         worst.append(
             Difference(
-                float(apart.max()), float(apart.sum() / 2), (int(group[0]), tokens), float(found[cell]), right
+                float(apart.max()),
+                float(apart.sum() / 2),
+                (int(group[0]), tokens),
+                float(found[cell]),
+                float(right[cell]),
+                (found, right),
             )
         )
     return max(worst, key=lambda one: (one.largest, one.tv))

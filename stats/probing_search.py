@@ -92,10 +92,15 @@ class Thresholds:
         """Where a number is answered with no and a clearly larger one with yes: there is no threshold."""
         return np.asarray(self.yes > self.no * (1 + 2 * self.rounding))
 
+    @property
+    def widths(self) -> Numbers:
+        """What is left between yes and no; 0 where all answers are alike, or where there is no threshold."""
+        inside = (self.yes >= 0) & (self.no <= 1) & ~self.torn & ~self.stray
+        return np.where(inside, self.no - self.yes, 0.0)
+
     def unknown(self, fine: float) -> Bool[np.ndarray, " questions"]:
         """Where more questions would say more."""
-        inside = (self.yes >= 0) & (self.no <= 1) & ~self.torn & ~self.stray
-        return np.asarray(inside & (self.no - self.yes > np.maximum(self.no * fine, FINEST)))
+        return np.asarray(self.widths > np.maximum(self.no * fine, FINEST))
 
     def steps(self, fine: float) -> np.ndarray:
         """How many more rows each of them needs."""

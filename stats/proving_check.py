@@ -85,10 +85,10 @@ def proof(request: ProofRequest, paths: int, alive: Callable[[], None]) -> Evide
     return _evidence(request, request.cases(larger=paths >= ENOUGH_FOR_LARGER), paths, alive)
 
 
-def proof_again(request: ProofRequest, name: str, paths: int) -> Evidence | None:
+def proof_again(request: ProofRequest, name: str, paths: int, alive: Callable[[], None]) -> Evidence | None:
     """Prove the case of a counterexample; None if there is no such case."""
     cases = [case for case in request.cases(larger=True) if case.name == name]
-    return _evidence(request, cases, paths, lambda: None) if cases else None
+    return _evidence(request, cases, paths, alive) if cases else None
 
 
 def _evidence(

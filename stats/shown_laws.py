@@ -24,7 +24,7 @@ ShownLaw = dict[str, Any]
 """``what`` and ``where``; ``counted`` samples; ``confidence``; ``outcomes``, each with ``outcome`` in words,
 its ``exact`` and ``found`` probability, ``count``, and the bounds ``low`` and ``high`` of the found one;
 ``others``, all further outcomes together, whose number may be None. Of a proved law there are no counts and
-no bounds, but maybe a ``path``: what happened, in words."""
+no bounds, but maybe a ``path``: what happened, in words. A law that was found otherwise says so: ``how``."""
 
 _WHAT = {
     COMPLETED: "completed law",
@@ -46,13 +46,13 @@ def shown_gate(trial: Trial, check: str) -> ShownLaw:
         asked[cell] = True
     if beyond_rounding(check, result)[0]:
         asked |= measure.left_out
-    return _shown(_WHAT[check], trial, kind, np.where(asked, counts, 0), law, _namer(check))
+    return shown_law(_WHAT[check], _where(trial, kind), np.where(asked, counts, 0), law, _namer(check))
 
 
 def shown_completed(trial: Trial, kind: Kind, result: KindResult) -> ShownLaw:
     """The completed law of a kind of rows."""
     law = completed(result.measures.laws)
-    return _shown(_WHAT[COMPLETED], trial, kind, result.counted.completed, law, _namer(COMPLETED))
+    return shown_law(_WHAT[COMPLETED], _where(trial, kind), result.counted.completed, law, _namer(COMPLETED))
 
 
 def shown_impossible(trial: Trial) -> ShownLaw:
@@ -61,7 +61,8 @@ def shown_impossible(trial: Trial) -> ShownLaw:
     kind, result = next((kind, result) for kind, result in pairs if result.impossible())
     outcomes = result.counted.outcomes
     seen, samples = np.where(result.measures.impossible, outcomes, 0), float(outcomes.sum())
-    data = _shown("support", trial, kind, seen, np.zeros(seen.shape), _namer(JOINT), samples)
+    none = np.zeros(seen.shape)
+    data = shown_law("support", _where(trial, kind), seen, none, _namer(JOINT), samples=samples)
     possible = {"outcomes": None, "exact": 1.0, "found": float(1 - seen.sum() / samples)}
     return data | {"others": possible}
 
@@ -70,19 +71,34 @@ def _namer(check: str) -> Callable[[list[int]], str]:
     return lambda place: outcome_words(check, place)
 
 
-def _shown(
+def _where(trial: Trial, kind: Kind) -> str:
+    return f"rows of kind {kind.name!r} of scenario {trial.scenario.name!r}"
+
+
+def shown_law(
     what: str,
-    trial: Trial,
-    kind: Kind,
+    where: str,
     counts: Counts,
     law: np.ndarray,
     name: Callable[[list[int]], str],
+    *,
     samples: float | None = None,
+    most: int = MOST_OUTCOMES,
 ) -> ShownLaw:
+    """A law beside its counts, both in one shape.
+
+    Parameters
+    ----------
+    what, where : which law it is, and of what, in words.
+    counts, law : the law may have any sum; it's compared as one that sums to one.
+    name : a cell in words.
+    samples : how many were counted, unless all of them are in the counts.
+    most : outcomes that are shown.
+    """
     observed = counts.astype(np.float64).ravel()
     total = float(observed.sum() if samples is None else samples)
     exact = law.ravel() / law.sum() if law.any() else law.ravel()
-    chosen = _telling(observed, total, exact)
+    chosen = _telling(observed, total, exact, most)
     low, high = _interval(observed[chosen], total)
     places = [list(map(int, np.unravel_index(cell, law.shape))) for cell in chosen]
     rest = np.ones(len(observed), dtype=bool)
@@ -90,7 +106,7 @@ def _shown(
     rest &= (exact > 0) | (observed > 0)
     return {
         "what": what,
-        "where": f"rows of kind {kind.name!r} of scenario {trial.scenario.name!r}",
+        "where": where,
         "counted": int(total),
         "confidence": CONFIDENCE,
         "outcomes": [
@@ -112,15 +128,15 @@ def _shown(
     }
 
 
-def _telling(observed: np.ndarray, total: float, exact: np.ndarray) -> list[int]:
+def _telling(observed: np.ndarray, total: float, exact: np.ndarray, most: int) -> list[int]:
     """Cells that speak most against the law; first what adds most to the total variation."""
     impossible = np.flatnonzero((exact == 0) & (observed > 0))
     possible = np.flatnonzero(exact > 0)
     often = impossible[np.argsort(-observed[impossible], kind="stable")]
     deviance = binomial_deviance(observed[possible], total, exact[possible])
     telling = possible[np.argsort(-deviance, kind="stable")]
-    few = often[: MOST_IMPOSSIBLE if len(possible) else MOST_OUTCOMES]
-    chosen = [*few, *telling[: MOST_OUTCOMES - len(few)]]
+    few = often[: MOST_IMPOSSIBLE if len(possible) else most]
+    chosen = [*few, *telling[: most - len(few)]]
     return sorted(map(int, chosen), key=lambda cell: -abs(observed[cell] / total - exact[cell]))
 
 

@@ -61,7 +61,8 @@ def boundary(verifier: Any, tables: Tables, seed: int, exercised: Counter[str], 
     """Inject the numbers that decide about acceptance; what was decided wrongly, or an empty text.
 
     Numbers are 0, 2^-24, 1 - 2^-24, just below and above p / q, and p / q itself. Numbers within `ROUNDING`
-    of p / q, relatively, may be decided either way: engines round the ratio.
+    of p / q, relatively, may be decided either way: engines round the ratio. Only decisions are counted that
+    nothing but a fault changes, each of which would be seen: those in front of the first such number.
     """
     driver = Driver(verifier, tables, seed)
     batch = driver.batch(*driver.drawn(0, rows * BOUNDARY_FACTOR), driver.call_seed("boundary", 0))
@@ -72,7 +73,8 @@ def boundary(verifier: Any, tables: Tables, seed: int, exercised: Counter[str], 
     accepted = (emitted >= 0).sum(-1) - 1
     must, may = (numbers < ratios * (1 - ROUNDING)), (numbers <= ratios * (1 + ROUNDING)) & (ratios > 0)
     least, most = _prefix(must, batch), _prefix(may, batch)
-    exercised["decisions"] += int(torch.minimum(accepted + 1, batch.num_draft_tokens).sum())
+    stops = (most == least) & (least < batch.num_draft_tokens)  # a draft that has to be rejected
+    exercised["decisions"] += int(least.sum() + stops.sum())
     exercised["accepted"] += int(accepted.sum())
     exercised["rejected"] += int((accepted < batch.num_draft_tokens).sum())
     wrong = (accepted < least) | (accepted > most)

@@ -17,14 +17,16 @@ unknown dependence).
 """
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from tokenlaw.spec.shown_numbers import rounded_up
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.e_values import log10_of
 from tokenlaw.stats.law_outcome import finite
 from tokenlaw.stats.ledger import Entry, Ledger
+from tokenlaw.stats.power import MISS
 
 MOST_GATES = 4
 """Gates that a refutation names."""
@@ -43,10 +45,12 @@ class Together:
     ----------
     ledger : with at least one gate.
     verdicts : check id to the verdict of each gate's own row.
+    visible : check id to the smallest total variations that each gate would have refuted alone, below 1.
     """
 
     ledger: Ledger
     verdicts: Mapping[str, Verdict]
+    visible: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def evidential(self) -> int:
@@ -83,7 +87,9 @@ class Together:
 
     def statistics(self) -> dict[str, Any]:
         """Plain JSON data."""
-        return {
+        told = [tv for tvs in self.visible.values() for tv in tvs]
+        power = {"power": {"tv": max(told), "probability": 1 - MISS, "laws": len(told)}} if told else {}
+        return power | {
             "log_e": finite(self.ledger.gates_log_e),
             "gates": [
                 {"check": entry.name, "weight": self._weight(entry), "log_e": finite(entry.observed or 0.0)}
@@ -94,7 +100,7 @@ class Together:
     def _power(self) -> str:
         """What is promised: nothing beyond what the gates promise one by one."""
         alone = [-math.log10(self.ledger.alpha_of(entry.name)) for entry in self.ledger.gates()]
-        told = "What refutes one of them refutes this too; no smaller deviation is promised to be seen."
+        told = f"What refutes one of them refutes this too{self._seen()}."
         if len(alone) == 1:
             return told
         least, most = f"{min(alone):.1f}", f"{max(alone):.1f}"
@@ -102,6 +108,18 @@ class Together:
         return (
             f"{told} One that shows alike in all of them is refuted from log10 e = {self._needed():.1f} in "
             f"each on, instead of {instead}."
+        )
+
+    def _seen(self) -> str:
+        """The deviations that one of the gates would have seen alone, and that nothing else is promised."""
+        told = {min(tvs): check for check, tvs in self.visible.items() if tvs}
+        if not told:
+            return "; no smaller deviation is promised to be seen"
+        laws = [tv for tvs in self.visible.values() for tv in tvs]
+        return (
+            f": any of {len(laws)} laws at TV >= {rounded_up(max(laws))} from the exact one with "
+            f"probability >= {1 - MISS}, the best of them ({told[min(told)]}) from {rounded_up(min(told))} "
+            "on; no smaller deviation is promised to be seen"
         )
 
     def _terms(self) -> list[str]:

@@ -22,6 +22,7 @@ from tokenlaw.stats.power import MISS, visible_by_chi_square, visible_copies, vi
 from tokenlaw.stats.scenario import Kind
 from tokenlaw.stats.search import SearchResult
 from tokenlaw.stats.shown_laws import shown_completed, shown_gate, shown_impossible
+from tokenlaw.stats.shown_wide_laws import shown_prefixes, shown_wide
 from tokenlaw.stats.tolerant import mcdiarmid_log_p, mcdiarmid_threshold, tolerant_log_e
 from tokenlaw.stats.tree_trial import TreeResult
 from tokenlaw.stats.trial import KindResult, Trial
@@ -91,7 +92,7 @@ def _close_prefixes(trial: WideTrial, book: LawBook, place: Place) -> None:
             f"Scenario {place.scenario!r}, tokens by classes of prefixes: log10 e = {log10_of(log_e)} after "
             f"{trial.samples} rows.\n{prefixes.finding()}"
         )
-        book.found(PREFIXES, weight, text, place)
+        book.found(PREFIXES, weight, text, place, shown_prefixes(prefixes, place.scenario))
 
 
 def _close_single_tokens(trial: WideTrial, book: LawBook, place: Place) -> None:
@@ -103,7 +104,7 @@ def _close_single_tokens(trial: WideTrial, book: LawBook, place: Place) -> None:
     outcome.visible.append(visible_tv(trial.expected, trial.cells, alpha))
     weight = outcome.log_es[place.scenario]
     if weight >= book.missing(WIDE) - book.needed(WIDE) / 2:
-        book.found(WIDE, weight, trial.finding(log_es), place)
+        book.found(WIDE, weight, trial.finding(log_es), place, shown_wide(trial, log_es))
 
 
 def close_tree(result: TreeResult, book: LawBook, place: Place) -> None:

@@ -9,7 +9,7 @@ from tokenlaw.spec.announcing import announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import EXACT
-from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings
+from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, unheard
 from tokenlaw.spec.verdicts import UNCLAIMED, Check, Evidence, Verdict
 from tokenlaw.spec.verifiers import build_verifier, claim_of, most_rows_of, precision_of, refusals_of
 from tokenlaw.stats.e_values import log10_of
@@ -84,6 +84,7 @@ class VerifierSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
+        progress: Progress = unheard,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run the scenario of a counterexample again, with the same random numbers, for its check alone.
@@ -104,21 +105,24 @@ class VerifierSuite:
         asked = _Asked(implementation, settings, _checks_at(place))
         _require_askable(asked, place, implementation.name)
         if place.check == PROVED:
-            row = proof_again(asked.proof(place.seed), place.scenario, place.requests)
+            paths = place.requests
+            row = proof_again(
+                asked.proof(place.seed), place.scenario, paths, lambda: progress("proof", 0, paths)
+            )
             if row is None:
                 raise CounterexampleError(f"there is no case {place.scenario!r} for {implementation.name}")
             return [row]
         if place.check == PROBED:
             if place.scenario != PROBE_NAME:
                 raise CounterexampleError(f"{PROBED} has the scenario {PROBE_NAME!r}, not {place.scenario!r}")
-            return [probed(asked.probe(place.seed), place.requests, lambda *_: None)[0]]
+            return [probed(asked.probe(place.seed), place.requests, progress)[0]]
         everything = asked.scenarios(place.seed)
         tried = {scenario.name: scenario for scenario in everything}
         if place.scenario not in {*tried, *TREE_NAMES, SEARCH_NAME, WHOLE_RUN}:
             raise CounterexampleError(f"there is no scenario {place.scenario!r} for {implementation.name}")
         book = LawBook(asked.checks, everything, settings)
         most = place.requests * (MORE_TO_SHRINK if place.scenario == SEARCH_NAME else 1)
-        run = asked.start(book, place.seed, most, lambda *_: None)
+        run = asked.start(book, place.seed, most, progress)
         if place.scenario == WHOLE_RUN:
             run.run(everything)
         elif place.scenario in TREE_NAMES:

@@ -24,7 +24,13 @@ from tokenlaw.stats.tails import cumulative_tails, dyadic_exponents, probability
 from tokenlaw.stats.tally import Counts
 from tokenlaw.stats.trial import kind_laws, poisson_size
 
-FIRST_TOKEN = "first token"
+FIRST_TOKEN, BANDS, TAILS, LAST_TOKEN = (
+    "first token",
+    "first token by bands of probability",
+    "tails of the first token",
+    "last token by accepted drafts",
+)
+"""The ways of counting single tokens."""
 
 
 class WideTrial:
@@ -84,29 +90,32 @@ class WideTrial:
 
     def log_es(self) -> dict[str, float]:
         """Log e-value of every way of counting single tokens, for tables with one context."""
-        law, first = self._first_law(), self._first.cpu().numpy()
+        first, law = self.first_tokens()
         bands = probability_bands(law)
         found = {
             FIRST_TOKEN: PoissonMeasure(law, strict=True).log_e(first, self.expected),
-            "first token by bands of probability": PoissonMeasure(bands.law).log_e(
-                bands.pool(first).astype(np.int64), self.expected
-            ),
-            "tails of the first token": _tails_log_e(first, law, self.expected),
+            BANDS: PoissonMeasure(bands.law).log_e(bands.pool(first).astype(np.int64), self.expected),
+            TAILS: _tails_log_e(first, law, self.expected),
         }
         if self._textbook:
-            last = self._last.cpu().numpy()
-            masses = last_token_law(self._laws).ravel()
-            found["last token by accepted drafts"] = PoissonMeasure(masses).log_e(last, self.expected)
+            last, masses = self.last_tokens()
+            found[LAST_TOKEN] = PoissonMeasure(masses.ravel()).log_e(last.ravel(), self.expected)
         return found
 
     @property
     def cells(self) -> int:
         """Number of possible first tokens."""
-        return int(np.count_nonzero(self._first_law()))
+        return int(np.count_nonzero(self.first_tokens()[1]))
 
-    def _first_law(self) -> Float64[np.ndarray, " vocabulary"]:
+    def first_tokens(self) -> tuple[Counts, Float64[np.ndarray, " vocabulary"]]:
+        """Counts of the first token, and its law."""
         law = self._laws.target[0, 0]
-        return np.asarray(law / law.sum())
+        return self._first.cpu().numpy(), np.asarray(law / law.sum())
+
+    def last_tokens(self) -> tuple[Counts, Float64[np.ndarray, "positions vocabulary"]]:
+        """Counts of (accepted drafts, last token), and their masses; zero where rounding may decide."""
+        masses = last_token_law(self._laws)
+        return self._last.cpu().numpy().reshape(masses.shape), masses
 
     def finding(self, log_es: Mapping[str, float]) -> str:
         """What speaks most against the law, of `log_es`, and the tail that is farthest from it."""
@@ -114,7 +123,7 @@ class WideTrial:
         text = (
             f"Scenario {self.scenario.name!r}, {what}: log10 e = {log10_of(log_e)} after {self.samples} rows."
         )
-        for worst in cumulative_tails(self._first.cpu().numpy(), self._first_law())[:1]:
+        for worst in cumulative_tails(*self.first_tokens())[:1]:
             text += (
                 f"\n  first tokens of probability <= {worst.largest_probability:.3g} ({worst.cells} tokens): "
                 f"{worst.observed} times, expected {worst.expected:.1f} (p = {worst.p_value:.1e})"

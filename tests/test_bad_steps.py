@@ -110,7 +110,15 @@ GIVEN: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"uniforms": torch.tensor([[0.5, 0.5], [0.5, NAN]]).double()},
-        "uniforms, row 1, position 1: nan; such a",
+        "uniforms, row 1, position 1: nan; such a number is 0 or more, below 1",
+    ),
+    (
+        {"uniforms": torch.tensor([[0.5, 1.5], [0.5, 0.5]]).double()},
+        "uniforms, row 0, position 1: 1.5; such a number is 0 or more, below 1",
+    ),
+    (
+        {"uniforms": torch.tensor([[-0.5, 0.5], [0.5, 0.5]]).double()},
+        "uniforms, row 0, position 0: -0.5; such a number is 0 or more, below 1",
     ),
     (
         {"noise": torch.ones(2, 1, 3).double()},

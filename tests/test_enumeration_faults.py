@@ -74,7 +74,12 @@ def _changing_outcome() -> Callable[[], Any]:
 def _counting() -> Callable[[], Any]:
     """The first path is run twice, the other one once; from then on outcomes are others."""
     calls = itertools.count(1)
-    return lambda: ("one" if next(calls) < 4 else "other") + ("" if random.random() < HALF else "")
+
+    def program() -> str:
+        bool(random.random() < HALF)
+        return "one" if next(calls) < 4 else "other"
+
+    return program
 
 
 def _kept_number() -> Callable[[], Any]:

@@ -1,21 +1,28 @@
 """What a run announces before it asks a verifier can be run again, though nothing was refuted there yet."""
 
 import contextlib
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from support.fakes import TARGETS
 from support.law_runs import audited, implementation
+from tokenlaw import runner
 from tokenlaw.counterexamples import in_words
 from tokenlaw.impl.speculative import ChainVerifier, TreeVerifier
+from tokenlaw.protocol import Limits
 from tokenlaw.spec.announcing import listening
-from tokenlaw.spec.generation_contracts import TreeBatch, VerifyBatch
+from tokenlaw.spec.generation_contracts import TEXTBOOK, TreeBatch, VerifyBatch
+from tokenlaw.spec.suites import Settings
 from tokenlaw.spec.verdicts import Evidence, Verdict
-from tokenlaw.stats.law_book import SEARCH_NAME
+from tokenlaw.stats.law_book import SEARCH_NAME, WHOLE_RUN
 from tokenlaw.stats.measures import COMPLETED
+from tokenlaw.stats.places import Place
+from tokenlaw.stats.probing_cases import PROBE_NAME
 from tokenlaw.stats.tree_trial import TREE_NAMES
-from tokenlaw.stats.verifier_checks import PROTOCOL, REPLAY, SEARCHED, TREES, WIDE
+from tokenlaw.stats.verifier_checks import PROBED, PROTOCOL, PROVED, REPLAY, SEARCHED, TREES, WIDE
 from tokenlaw.stats.verifier_suite import VerifierSuite
 
 BUDGET = 12_000
@@ -105,3 +112,36 @@ def test_a_place_in_words_leaves_out_what_says_nothing() -> None:
     assert in_words(place).startswith(f"part of a run: scenario {SEARCH_NAME}, requests ")
     assert "check" not in in_words(place)
     assert "asked" not in in_words(place)
+
+
+def place_of(check: str, scenario: str, requests: int) -> dict[str, Any]:
+    return Place.under(Settings(), scenario, requests, 0, TEXTBOOK, check=check, looks=1).to_data()
+
+
+def test_a_slow_verifier_is_replayed_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In more time than may pass between two signs of life: it was taken for a hang before."""
+    monkeypatch.setenv("PYTHONPATH", str(TARGETS))
+    started, quiet = time.monotonic(), 1.5
+    place = place_of(WIDE, "wide vocabulary", 60_000)
+    report = runner.replay(place, "fake_verifiers:Slow", limits=Limits(quiet=quiet))
+    assert [(row.check.id, row.verdict) for row in report.evidence] == [(WIDE, Verdict.HOLDS)]
+    assert time.monotonic() - started > quiet
+
+
+@pytest.mark.parametrize(
+    ("check", "scenario", "requests"),
+    [
+        (PROBED, PROBE_NAME, 24_000),
+        (PROVED, "proof: one of 3 tokens drafted", 600),
+        (COMPLETED, WHOLE_RUN, 6_000),
+    ],
+)
+def test_every_kind_of_replay_gives_signs_of_life(check: str, scenario: str, requests: int) -> None:
+    heard: list[tuple[str, int, int]] = []
+    VerifierSuite().replay(
+        implementation(ChainVerifier),
+        place_of(check, scenario, requests),
+        progress=lambda *event: heard.append(event),
+    )
+    assert len(heard) > 3
+    assert all(done <= total for _, done, total in heard)

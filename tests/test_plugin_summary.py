@@ -26,6 +26,9 @@ def power(tv: float) -> dict[str, object]:
     return {"tv": tv, "probability": 0.999, "laws": 3}
 
 
+LEDGER = [{"alpha": 1e-10}]
+
+
 def report(*rows: Evidence, controls: tuple[Control, ...] = ()) -> Report:
     target = Target("mine", "1", ("verifier",))
     return Report(target, rows, "ci", 7, {}, "tokenlaw audit mine", controls=controls)
@@ -34,8 +37,9 @@ def report(*rows: Evidence, controls: tuple[Control, ...] = ()) -> Report:
 def test_the_section_says_what_would_have_been_seen_and_how_to_repeat_it() -> None:
     told = tell(
         report(
-            law("completed", samples=9_000, evidence="sampled", power=power(0.1531)),
-            law("support", samples=9_000, evidence="sampled", power=power(0.0012)),
+            law("completed", samples=9_000, evidence="sampled", ledger=LEDGER, power=power(0.1531)),
+            law("support", samples=9_000, evidence="sampled", ledger=LEDGER, power=power(0.0012)),
+            law("protocol", samples=9_000, evidence="sampled", power=power(0.0003)),
             law("proved", evidence="proved", paths=246, tv_at_most=3.7e-16),
             law("probed", evidence="probed", evaluations=8_373, tv=1.1e-16),
             law("bonus", Verdict.REFUTED, samples=9_000, power=power(0.0001)),
@@ -45,7 +49,7 @@ def test_the_section_says_what_would_have_been_seen_and_how_to_repeat_it() -> No
     )
     assert (told["heading"], told["verdict"]) == ("verifier of mine", "refuted")
     assert told["lines"] == [
-        "checks: 1 refuted, 1 not exercised, 4 held",
+        "checks: 1 refuted, 1 not exercised, 5 held",
         "refuted: law/bonus",
         "not exercised: law/rows",
         "power: deviations from TV 0.0012 (law/support) to 0.16 (law/completed) on would have been refuted "
@@ -65,7 +69,7 @@ def test_an_audit_that_could_not_fail_says_so() -> None:
 
 
 def test_properties_of_a_check_say_how_it_was_decided() -> None:
-    row = law("completed", samples=9_000, evidence="sampled", power=power(0.1531))
+    row = law("completed", samples=9_000, evidence="sampled", ledger=LEDGER, power=power(0.1531))
     assert properties(report(row), row) == [
         ("tokenlaw_verdict", "holds"),
         ("tokenlaw_evidence", "sampled: 9,000 samples"),

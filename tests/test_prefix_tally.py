@@ -242,6 +242,14 @@ def test_a_run_refutes_it_and_a_replay_again() -> None:
     assert found[WIDE].verdict is Verdict.HOLDS
     assert found[PREFIXES].verdict is Verdict.REFUTED
     assert found[PREFIXES].message.startswith("Scenario 'many drafts', tokens by classes of prefixes: log10")
+    statistics = found[PREFIXES].statistics
+    assert statistics is not None
+    (shown,) = statistics["laws_shown"]
+    assert shown["where"].startswith("scenario 'many drafts', tokens at position ")
+    assert "where the token before is" in shown["where"]
+    worst = found[PREFIXES].message.split("\n")[2].split(":")[0].strip()
+    assert worst in {one["outcome"] for one in shown["outcomes"]}
+    assert "laws_shown" not in (found[WIDE].statistics or {})
     counterexample = found[PREFIXES].counterexample
     assert counterexample is not None
     (again,) = VerifierSuite().replay(implementation(lambda: Crossed(4)), counterexample)

@@ -229,6 +229,39 @@ def test_what_breaks_before_the_check_in_question_is_muted() -> None:
     assert [one.check for one in frames[-1].broken] == ["store/capacity"]
 
 
+def test_what_a_muted_check_broke_is_drawn_as_it_reads_back() -> None:
+    operations = (new(1), Fork(0), append(0), append(1), Reorder((0, 0)))
+    frames = store_frames(fault("copies_keys_only"), *operations, check="store/reorder")
+    assert [[sequence.wrong for sequence in frame.sequences] for frame in frames] == [
+        [()],
+        [(), ()],
+        [(0,), ()],
+        [(0,), ()],
+        [(0,), (0,)],
+    ]
+    assert frames[2].sequences[0].misread == (Misread(0, Wrong.VALUES, Row(0, 0, 1)),)
+    assert [bool(frame.broken) for frame in frames] == [False] * 4 + [True]
+
+
+def test_the_layer_of_the_check_is_drawn_and_not_one_that_was_broken_before() -> None:
+    class Both(WritesNeighbour):
+        """Writes into its neighbour; a sequence that was rolled back reads other keys in layer 1."""
+
+        def rollback(self, sequence: int, count: int) -> None:
+            super().rollback(sequence, count)
+            self.rolled_back = sequence
+
+        def read(self, sequence: int, layer: int) -> tuple[Tensor, Tensor]:
+            keys, values = super().read(sequence, layer)
+            wrong = layer == 1 and getattr(self, "rolled_back", None) == sequence
+            return (keys + 1, values) if wrong else (keys, values)
+
+    operations = (new(2), new(2), append(1), Rollback(1, 1))
+    muted = store_frames(Both, *operations, check="store/rollback")
+    assert [one.check for one in muted[-1].broken] == ["store/rollback"]
+    assert {frame.layer for frame in muted} == {1}
+
+
 def test_what_is_too_large_to_be_drawn_has_no_frames() -> None:
     trace = Trace((new(1),), replace(CONFIG, num_blocks=10_000), KV_STORE)
     capabilities = probe_capabilities(KV_STORE, PagedKVStore(trace.config))
@@ -262,5 +295,5 @@ def test_a_row_that_is_in_the_wrong_place_is_no_copy() -> None:
     *_, last = store_frames(
         fault("keyed_by_position"), new(1), Fork(0), append(1), append(0), Fork(1), check="store/content"
     )
-    assert [one.wrong for sequence in last.sequences for one in sequence.misread] == [Wrong.OTHER]
+    assert {one.wrong for sequence in last.sequences for one in sequence.misread} == {Wrong.OTHER}
     assert last.copies == ()

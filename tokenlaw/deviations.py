@@ -83,7 +83,12 @@ def require_known_checks(implementation: Implementation, suites: Mapping[str, Su
 
 
 def replay_known(
-    suite: Suite, implementation: Implementation, selected: frozenset[str], settings: Settings
+    suite: Suite,
+    implementation: Implementation,
+    selected: frozenset[str],
+    *,
+    progress: Progress,
+    settings: Settings,
 ) -> Replayed:
     """Run the counterexample of every known deviation of the selected checks.
 
@@ -97,7 +102,7 @@ def replay_known(
         if entry.check not in selected:
             continue
         try:
-            rows = suite.replay(implementation, entry.counterexample, settings=settings)
+            rows = suite.replay(implementation, entry.counterexample, progress=progress, settings=settings)
         except (CounterexampleError, ContractError) as error:
             where = f"target {implementation.name!r}: known deviation of {entry.check}"
             raise BadUse(f"{where}: {one_line(str(error))}") from error
@@ -127,7 +132,7 @@ def evidence_of(
 
     ``keep`` is called with what stands before anything is searched. Raises `BadUse` as `replay_known`.
     """
-    known = replay_known(suite, implementation, selected, settings)
+    known = replay_known(suite, implementation, selected, progress=progress, settings=settings)
     for standing in known.standing.values():
         keep(standing)
     found = dict(known.standing)

@@ -45,6 +45,7 @@ class ShownLaw(msgspec.Struct, frozen=True):
     confidence: float | None = None
     others: Others = Others()
     path: tuple[str, ...] = ()
+    how: str = ""
 
 
 class _ProgramOutcome(msgspec.Struct, frozen=True):

@@ -59,10 +59,8 @@ def figure(law: ShownLaw) -> LawFigure:
 def _caption(law: ShownLaw, *, proved: bool) -> str:
     where = f"{law.where[:1].upper()}{law.where[1:]}. " if law.where else ""
     if proved:
-        return (
-            f"{where}Both laws are exact: every path of the random numbers was run. First what adds most to "
-            "the total variation."
-        )
+        how = law.how or "Both laws are exact: every path of the random numbers was run."
+        return f"{where}{how} First what adds most to the total variation."
     interval = f"; lines are {law.confidence:.1%} intervals (exact binomial)" if law.confidence else ""
     return (
         f"{where}{law.counted:,} samples{interval}. What speaks most against the law, first what adds most "

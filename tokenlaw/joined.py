@@ -6,7 +6,7 @@ from typing import Any
 from tokenlaw.properties.decoder_suite import DecoderTraces
 from tokenlaw.spec.contracts import Implementation
 from tokenlaw.spec.sessions import SCHEMA as SESSION
-from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, Suite
+from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, Suite, unheard
 from tokenlaw.spec.verdicts import Check, Evidence
 from tokenlaw.stats.decoder_places import SCHEMA as LAW
 from tokenlaw.stats.decoder_suite import DecoderLaws
@@ -65,6 +65,7 @@ class JoinedSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
+        progress: Progress = unheard,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Give the counterexample to the part whose schema it has.
@@ -79,7 +80,9 @@ class JoinedSuite:
             known = " and ".join(map(repr, self._parts))
             found = f"schema {schema!r} of a {self.contract}"
             raise CounterexampleError(f"counterexample: {found}; this version of tokenlaw reads {known}")
-        return self._parts[schema].replay(implementation, counterexample, settings=settings)
+        return self._parts[schema].replay(
+            implementation, counterexample, progress=progress, settings=settings
+        )
 
 
 def decoder_suite() -> JoinedSuite:

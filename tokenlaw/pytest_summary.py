@@ -112,7 +112,7 @@ def _power(report: "Report") -> Iterator[str]:
     powers = [
         (found["power"]["tv"], found["power"]["probability"], check)
         for check, found in held
-        if found.get("power")
+        if found.get("power") and found.get("ledger")
     ]
     if powers:
         # The law with the smallest is the sharpest; it is another law than that of the largest.
@@ -166,7 +166,8 @@ def _of_check(row: "Evidence") -> Iterator[tuple[str, str]]:
     yield "tokenlaw_evidence", f"{statistics.get('evidence', 'tried')}: {behind}"
     power = statistics.get("power")
     if power and row.verdict is Verdict.HOLDS:
-        promised = f"TV >= {rounded_up(power['tv'])} would have been refuted"
+        what = "TV" if statistics.get("ledger") else "a share"
+        promised = f"{what} >= {rounded_up(power['tv'])} would have been refuted"
         yield "tokenlaw_power", f"{promised} with probability {power['probability']}"
     if row.known:
         yield "tokenlaw_known", row.known

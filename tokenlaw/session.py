@@ -174,7 +174,10 @@ class Session:
     def _evidence(self, progress: Progress, keep: Keeper) -> list[Evidence]:
         replay = self._request.replay
         if replay is not None:
-            return decided(self._suite.replay(self._implementation, replay, settings=self._settings))
+            found = self._suite.replay(
+                self._implementation, replay, progress=progress, settings=self._settings
+            )
+            return decided(found)
         selected = frozenset(check.id for check in self.checks)
         return evidence_of(
             self._suite,

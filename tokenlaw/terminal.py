@@ -34,6 +34,8 @@ _STYLES = {
     Verdict.NOT_SUPPORTED: "dim",
 }
 _KNOWN = "known"
+_ALMOST_ALL = 0.995
+"""A deviation that rounds to one is no promise."""
 _KNOWN_STYLE = "yellow"
 _HOW = (
     "see `tokenlaw.spec.contracts`, and `generation_contracts` and `decoder_contract` beside it: give the "
@@ -202,9 +204,10 @@ def _tried(row: Evidence) -> str:
         return f"{row.operations} operations"
     samples = f"{statistics['samples']:,} samples"
     power = statistics.get("power")
-    if power and row.verdict is Verdict.HOLDS:
-        return f"{samples}, would have seen TV >= {rounded_up(power['tv'])}"
-    return samples
+    if not power or row.verdict is not Verdict.HOLDS or power["tv"] >= _ALMOST_ALL:
+        return samples
+    what = "TV" if statistics.get("ledger") else "a share"
+    return f"{samples}, would have seen {what} >= {rounded_up(power['tv'])}"
 
 
 def _line(row: Evidence) -> str:

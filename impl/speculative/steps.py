@@ -47,6 +47,10 @@ ForExtra = Float64[Tensor, " batch"] | Float64[Tensor, "batch drafts+1 vocabular
 """What draws the token behind the accepted drafts: a number in [0, 1) a row, or noise at every position."""
 
 
+ROUNDING = 2.0**-7
+"""How far beyond 0 and 1 given numbers may be: as much as the coarsest floats round them, bfloat16."""
+
+
 class NumberedSteps(SampledDrafts, ABC):
     """A verifier whose steps are a function of the batch and of random numbers, all of which can be given.
 
@@ -89,13 +93,14 @@ class NumberedSteps(SampledDrafts, ABC):
 
 
 def check_uniforms(uniforms: Tensor | None, batch: VerifyBatch) -> None:
-    """Refuse given numbers, one a draft, of another dtype, device or shape, or NaN.
+    """Refuse given numbers, one a draft, of another dtype, device or shape, or far outside [0, 1).
 
-    Who is asked about rounding at the ends of [0, 1) may be given numbers a little beyond them.
+    Who is asked about rounding at the ends may be given numbers a little beyond them.
     """
     if uniforms is not None:
         _check_form("uniforms", uniforms, list(batch.draft_tokens.shape), batch)
-        _refuse_first("uniforms", uniforms, uniforms.isnan(), "0 or more, below 1")
+        within = (uniforms >= -ROUNDING) & (uniforms <= 1 + ROUNDING)
+        _refuse_first("uniforms", uniforms, ~within, "0 or more, below 1")
 
 
 def check_noise(noise: Tensor | None, batch: VerifyBatch) -> None:

@@ -47,6 +47,6 @@ def whole(make: Make, claims: str | None = None, **settings: Any) -> Evidence:
 
 
 def case(make: Make, name: str, claims: str | None = None) -> Evidence:
-    found = proof_again(request(make, claims), f"proof: {name}", PATHS)
+    found = proof_again(request(make, claims), f"proof: {name}", PATHS, lambda: None)
     assert found is not None
     return found

@@ -1,11 +1,21 @@
 """Verifiers in every form that is accepted, and some that aren't."""
 
 import functools
+import time
 from types import SimpleNamespace
 
+from tokenlaw.impl.speculative import ChainVerifier
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 
 __version__ = "2.5"
+
+
+class Slow(ChainVerifier):
+    """Exact, but a call of two rows or more takes a twentieth of a second."""
+
+    def verify(self, batch, *, seed, uniforms=None, noise=None):
+        time.sleep(0.05 * (len(batch.num_draft_tokens) > 1))
+        return super().verify(batch, seed=seed, uniforms=uniforms, noise=noise)
 
 
 class Echo:
