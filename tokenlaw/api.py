@@ -146,7 +146,8 @@ def check_verifier(
         which the first two imply. ``approximate``: nothing; the report says how far it is from exact.
     capabilities : optional capabilities that are claimed; found by members and keywords if None.
     alpha : probability that the whole run refutes a verifier that keeps its claim.
-    budget : rows that the verifier is given at most; the profile's number if None.
+    budget : rows that the verifier is given at most, beside those of its broken wrapper (``controls``); the
+        profile's number if None.
     tolerance : total variation up to which a law may differ, for arithmetic that is part of the law.
     device : torch device that all tensors are on.
     profile, seed, only, deviations, controls, raises : as `check_block_manager`.
