@@ -1,6 +1,7 @@
 """Where decisions and the chi-square saw too little, the row says how many requests it takes: these do."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,3 +88,23 @@ def test_samples_of_a_chi_square_are_the_fewest_that_promise_something(law: list
 
 def test_an_outcome_that_is_too_rare_is_never_tested_alone() -> None:
     assert samples_of_chi_square(np.array([1 - 1e-13, 1e-13]), 1e-10) == np.inf
+
+
+class Counted(ChainVerifier):
+    """Knows how many rows it was given."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+
+    def verify(self, batch: VerifyBatch, *, seed: int, **numbers: Any) -> Any:
+        self.rows += len(batch.num_draft_tokens)
+        return super().verify(batch, seed=seed, **numbers)
+
+
+@pytest.mark.parametrize("budget", [60_000, pytest.param(600_000, marks=pytest.mark.slow)])
+def test_the_broken_wrapper_takes_what_laws_leave_of_the_budget(budget: int) -> None:
+    """Of chain rejection sampling it shows with a few thousand rows, whatever the seed (12 of 12)."""
+    counted = Counted()
+    report = check_verifier(counted, budget=budget)
+    assert report.controls[-1].checks == ("law/joint",)
+    assert budget * 0.9 < counted.rows <= budget

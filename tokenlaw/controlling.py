@@ -2,7 +2,7 @@
 
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tokenlaw.controls import Control, Kind
@@ -122,11 +122,14 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
     broken = wrapper.broken(audited.implementation, contract, audited.capabilities)
     part = _part(audited, BROKEN_PART, FEWEST_REQUESTS)
     started, tried, told, decided = time.monotonic(), 0, "", False
-    for number, check in enumerate(able):
-        row = _run(audited, broken, frozenset({check}), part, progress)[0]
+    first = list(_at_first(wrapper.requests, able, part))
+    for number, (check, much) in enumerate([*first, *((check, part) for check in able)], -len(first)):
+        row = _run(audited, broken, frozenset({check}), much, progress)[0]
         tried += row.operations
         if row.verdict is Verdict.REFUTED:
             return Control(contract, Kind.BROKEN, row.verdict, (check,), fault=fault, tried=tried)
+        if number < 0:
+            continue
         told = f"{told}{check}: {row.verdict}\n{row.message}\n"
         decided |= row.verdict is not Verdict.NOT_EXERCISED
         if number + 1 < len(able) and time.monotonic() - started > audited.seconds / BROKEN_PART:
@@ -154,6 +157,16 @@ def _part(audited: Audited, times: int, fewest: int) -> tuple[Profile, Settings]
     )
     budget = None if settings.budget is None else part(settings.budget)
     return smaller, replace(settings, budget=budget, continued=None)
+
+
+def _at_first(
+    requests: Mapping[str, int], able: Sequence[str], part: tuple[Profile, Settings]
+) -> Iterator[tuple[str, tuple[Profile, Settings]]]:
+    """The one check that is likely to do with few requests, and settings with so few, if there were more."""
+    profile, settings = part
+    check = next((check for check in requests if check in able), None)
+    if check is not None and requests[check] < (settings.budget or profile.requests):
+        yield check, (profile, replace(settings, budget=requests[check]))
 
 
 def _run(

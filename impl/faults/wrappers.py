@@ -5,7 +5,7 @@ just found nothing: it must be refuted. A wrapper hands everything else on, opti
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from jaxtyping import Float, Int
@@ -116,11 +116,13 @@ class BrokenWrapper:
     fault : what it does, in words.
     wrap : makes a broken factory of a factory; the name is that of the implementation.
     seen_by : ids of the checks that see it within little, those that see it first in front.
+    requests : of a verifier, with how many some of these checks see it nearly always.
     """
 
     fault: str
     wrap: Callable[[Factory, str], Factory]
     seen_by: tuple[str, ...]
+    requests: Mapping[str, int] = field(default_factory=dict)
 
     def broken(
         self, implementation: Implementation, contract: str, capabilities: frozenset[str]
@@ -191,6 +193,7 @@ WRAPPERS: Mapping[str, BrokenWrapper] = {
         "a rejected draft is replaced by a token of the target's law, nothing subtracted",
         _target_for_residual,
         ("law/searched", "law/completed", "law/joint", "law/rejected", "law/probed", "law/row-seeds"),
+        {"law/joint": 4_000, "law/completed": 7_500},
     ),
     DECODER: BrokenWrapper(
         "finished samples end with the token before the last one, twice",
