@@ -54,7 +54,7 @@ def test_sigterm_ends_the_child_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["-", "/dev/stdout"])
+@pytest.mark.parametrize("name", ["-", pytest.param("/dev/stdout", marks=pytest.mark.slow)])
 def test_a_report_on_stdout_is_alone_there(name: str) -> None:
     command = [sys.executable, "-c", START, "audit", "fake_targets:Manager", "--json", name]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from support.law_runs import Counting, audited, implementation
 from tokenlaw.impl.faults import VERIFIER_FAULTS
 from tokenlaw.impl.speculative import ChainVerifier
@@ -43,6 +45,7 @@ def test_a_replay_is_the_same_search() -> None:
     assert again.message.startswith(("V = 2, K = 1", "V = 3, K = 1"))
 
 
+@pytest.mark.slow
 def test_a_replay_has_the_part_of_alpha_that_the_search_had() -> None:
     """Alone the search has all of alpha, beside others a part: both times it ends where it ended."""
     make = VERIFIER_FAULTS["pos_shared_u"].make

@@ -69,12 +69,13 @@ def test_innocents_are_never_blamed(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert interval(0, MANY)[1] < 0.0074
 
 
-@pytest.mark.parametrize("contract", [BLOCK_MANAGER, KV_STORE])
+@pytest.mark.parametrize("contract", [BLOCK_MANAGER, pytest.param(KV_STORE, marks=pytest.mark.slow)])
 def test_innocents_are_not_blamed_with_few_seeds(contract: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name = next(one for one in INNOCENTS if SUSPECTS[one].contract == contract)
     assert [refuted(SUSPECTS[name], seed, monkeypatch) for seed in range(2)] == [[], []]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", SEEDS)
 def test_p_values_are_not_smaller_than_uniform_ones(seeds: int) -> None:
     """An honest suite fails with probability 2e-6 (two tests at 1e-6), with few seeds 1e-5 (ten p-values).
