@@ -20,7 +20,7 @@ from tokenlaw.properties.trace import TraceError
 from tokenlaw.spec.announcing import announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import PAGED_ATTENTION, ContractError, Implementation
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, unheard
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, ignore
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
 
@@ -87,7 +87,7 @@ class AttentionSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
-        progress: Progress = unheard,
+        progress: Progress = ignore,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved case through every check whose kind of case it is."""

@@ -16,7 +16,7 @@ from tokenlaw.properties.trace import Trace
 from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import BLOCK_MANAGER, CacheConfig, Implementation
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, unheard
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, ignore
 from tokenlaw.spec.verdicts import Check, Evidence
 
 
@@ -62,7 +62,7 @@ class BlockManagerSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
-        progress: Progress = unheard,
+        progress: Progress = ignore,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved trace, nothing muted, everything read back after every operation.

@@ -18,7 +18,7 @@ from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import DECODER, Implementation
 from tokenlaw.spec.decoders import built_decoder, default_config, vocabulary_of
 from tokenlaw.spec.sessions import Abort, Fork, Session, SessionError, Submit, session_of
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, unheard
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, ignore
 from tokenlaw.spec.verdicts import Check, Evidence
 
 _WEIGHT = 2
@@ -76,7 +76,7 @@ class DecoderTraces:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
-        progress: Progress = unheard,
+        progress: Progress = ignore,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved session with nothing muted.

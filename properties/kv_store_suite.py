@@ -19,7 +19,7 @@ from tokenlaw.properties.trace import Trace, TraceError
 from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig, Implementation
-from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, unheard
+from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, ignore
 from tokenlaw.spec.verdicts import Check, Evidence
 
 
@@ -73,7 +73,7 @@ class KVStoreSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
-        progress: Progress = unheard,
+        progress: Progress = ignore,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved trace with nothing muted; the trace says on which device.

@@ -5,6 +5,9 @@ from decimal import ROUND_CEILING, Context
 ROUNDING = 1e-9
 """Share of a number that rounding of doubles may have added to it."""
 
+UNSEEN = 1e-6
+"""Share of a probability that neither a picture nor three digits show."""
+
 
 def rounded_up(value: float, digits: int = 2) -> str:
     """A few digits, never below the value but for rounding: no promise is bolder than what was found.
@@ -21,3 +24,12 @@ def rounded_up(value: float, digits: int = 2) -> str:
     """
     context = Context(prec=digits, rounding=ROUND_CEILING)
     return f"{float(context.create_decimal_from_float(value * (1 - ROUNDING))):.{digits}g}"
+
+
+def deviation_seen(tv: float, *, of_a_law: bool) -> str:
+    """From which deviation on a check would have been refuted: total variation of a law, or share of rows.
+
+    >>> deviation_seen(0.153, of_a_law=True), deviation_seen(0.027, of_a_law=False)
+    ('TV >= 0.16', 'a share >= 0.027')
+    """
+    return f"{'TV' if of_a_law else 'a share'} >= {rounded_up(tv)}"

@@ -67,8 +67,8 @@ Progress = Callable[[str, int, int], None]
 """Called as ``progress(what, done, total)`` now and then."""
 
 
-def unheard(what: str, done: int, total: int) -> None:
-    """A `Progress` for whoever waits without looking."""
+def ignore(what: str, done: int, total: int) -> None:
+    """The `Progress` of those who don't want to know."""
 
 
 class CounterexampleError(ValueError):
@@ -103,7 +103,7 @@ class Suite(Protocol):
         implementation: "Implementation",
         counterexample: Mapping[str, Any],
         *,
-        progress: Progress = unheard,
+        progress: Progress = ignore,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run one saved counterexample; evidence for every check of the suite that it reaches.

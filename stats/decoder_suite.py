@@ -10,7 +10,7 @@ from tokenlaw.spec.capabilities import check_mandatory, effective_capabilities, 
 from tokenlaw.spec.contracts import DECODER, ContractError, Implementation
 from tokenlaw.spec.decoders import built_decoder, default_config
 from tokenlaw.spec.models import LanguageModel
-from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, unheard
+from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, ignore
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 from tokenlaw.stats.decoder_cases import Case, law_cases
 from tokenlaw.stats.decoder_checks import BY_ID, DECODER_LAW_CHECKS
@@ -61,7 +61,7 @@ class DecoderLaws:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
-        progress: Progress = unheard,
+        progress: Progress = ignore,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run the situation of a counterexample again: all its paths, or as many samples of the same seeds.

@@ -3,6 +3,7 @@
 import numpy as np
 
 from tokenlaw.spec.generation_contracts import BLOCK
+from tokenlaw.spec.shown_numbers import UNSEEN
 from tokenlaw.stats.probing_cases import Contexts
 from tokenlaw.stats.probing_judge import Right
 from tokenlaw.stats.probing_law import Difference
@@ -12,9 +13,6 @@ from tokenlaw.stats.shown_laws import ShownLaw
 
 MOST_THRESHOLDS, MOST_CELLS = 3, 10
 """Thresholds that are shown, and outcomes of the law that they add up to."""
-
-ROUNDING = 1e-6
-"""Part of a probability that no picture shows."""
 
 _HOW = "No sampling: numbers were given, and the thresholds found at which decisions change."
 
@@ -27,7 +25,7 @@ def shown_thresholds(
     Where there is no threshold there is no law, and none is shown that is off by too little to be seen.
     """
     exact, distance = np.minimum(right.value, 1.0), right.distance(thresholds)
-    telling = np.flatnonzero(wrong & close & np.isfinite(distance) & (distance > ROUNDING * exact))
+    telling = np.flatnonzero(wrong & close & np.isfinite(distance) & (distance > UNSEEN * exact))
     farthest = telling[np.argsort(-distance[telling], kind="stable")]
     return [
         _shown_threshold(contexts, thresholds, which, float(exact[which]), claims)

@@ -9,7 +9,7 @@ from tokenlaw.spec.announcing import announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import VERIFIER, Implementation
 from tokenlaw.spec.generation_contracts import EXACT
-from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, unheard
+from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, ignore
 from tokenlaw.spec.verdicts import UNCLAIMED, Check, Evidence, Verdict
 from tokenlaw.spec.verifiers import build_verifier, claim_of, most_rows_of, precision_of, refusals_of
 from tokenlaw.stats.e_values import log10_of
@@ -84,7 +84,7 @@ class VerifierSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
-        progress: Progress = unheard,
+        progress: Progress = ignore,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Run the scenario of a counterexample again, with the same random numbers, for its check alone.

@@ -5,14 +5,13 @@ from typing import Any
 import pytest
 
 from support.attention_kernels import Kernel, implementation
-from tokenlaw.conversation import ignore
 from tokenlaw.impl.paged import PagedKVStore
 from tokenlaw.properties import attention_subject, attention_tensors
 from tokenlaw.properties.attention_cases import AttentionCase
 from tokenlaw.properties.attention_suite import AttentionSuite
 from tokenlaw.properties.kv_store_suite import KVStoreSuite
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig, Implementation
-from tokenlaw.spec.suites import Profile, Settings
+from tokenlaw.spec.suites import Profile, Settings, ignore
 
 # The CPU by a name that only settings give it.
 DEVICE = "cpu:0"

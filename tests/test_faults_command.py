@@ -15,11 +15,11 @@ import pytest
 from tokenlaw import faults
 from tokenlaw.cli import main
 from tokenlaw.cli_faults import Family
-from tokenlaw.conversation import ignore
 from tokenlaw.faults import Kill, Row, audit_all
 from tokenlaw.faults_report import lines, summary, to_data, word
 from tokenlaw.impl.faults import targets
 from tokenlaw.impl.faults.targets import FAMILIES, SUSPECTS, Suspect
+from tokenlaw.spec.suites import ignore
 
 
 def row(name: str, *kills: Kill, unknown: str = "") -> Row:

@@ -26,7 +26,7 @@ from tokenlaw.cli import main
 from tokenlaw.controls import Control, Kind
 from tokenlaw.diagram_words import ROWS
 from tokenlaw.errors import BadUse
-from tokenlaw.html_data import ShownLaw, stored
+from tokenlaw.html_data import Outcome, ShownLaw, stored
 from tokenlaw.html_laws import figure
 from tokenlaw.html_report import to_html
 from tokenlaw.report_files import ReportFiles
@@ -67,6 +67,18 @@ def test_a_refuted_law_is_drawn_as_paired_bars_with_intervals() -> None:
     assert "0.26 0.25 (250\u00d7) 0.2 to 0.3 1,234 more 0.24 0.25" in words
     assert page.count('<rect class="exact"') == page.count('<rect class="found"') == 3
     assert "draft 1, rejected" in words
+
+
+def test_what_is_refuted_comes_before_what_is_unknown() -> None:
+    unknown = evidence("law/first", Verdict.UNKNOWN, "it died", "verifier")
+    page = page_of(unknown, refuted_law())
+    assert page.index('id="check-law-completed"') < page.index('id="check-law-first"')
+
+
+def test_an_interval_has_both_ends_unless_it_runs_out_of_the_picture() -> None:
+    whole = ShownLaw("law", (Outcome("a", 0.5, 0.6, 60, 0.4, 0.7),), counted=100)
+    cut = ShownLaw("law", (Outcome("a", 0.1, 0.2, 1, 0.0, 0.9),), counted=5)
+    assert [figure(law).bars[0].high == 100 for law in (whole, cut)] == [False, True]
 
 
 def test_bars_are_as_long_as_their_probabilities() -> None:

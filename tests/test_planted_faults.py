@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tokenlaw.checks import load_suites
-from tokenlaw.conversation import ignore
 from tokenlaw.errors import BadUse
 from tokenlaw.faults import Row, audit_all
 from tokenlaw.impl.faults import (
@@ -26,7 +25,7 @@ from tokenlaw.impl.faults.store_base import FaultyStore
 from tokenlaw.impl.faults.store_moves import MovingLayer
 from tokenlaw.impl.faults.targets import ATTENTION, FAMILIES, KV, SPECULATION, SUSPECTS, Suspect
 from tokenlaw.spec.contracts import KV_STORE, VERIFIER, Implementation
-from tokenlaw.spec.suites import Profile
+from tokenlaw.spec.suites import Profile, ignore
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.targets import resolve
 

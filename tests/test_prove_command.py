@@ -10,11 +10,11 @@ import pytest
 
 import tokenlaw
 from tokenlaw.cli import main
-from tokenlaw.conversation import ignore
 from tokenlaw.protocol import ProofRequest, Request
 from tokenlaw.prove_runner import law_alone
 from tokenlaw.prove_session import opened
 from tokenlaw.report import Report, Target
+from tokenlaw.spec.suites import ignore
 from tokenlaw.spec.verdicts import Evidence, Verdict
 
 NOTEBOOK = Path(__file__).parents[1] / "examples" / "notebooks" / "speculative_decoding.ipynb"

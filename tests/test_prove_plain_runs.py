@@ -12,10 +12,10 @@ import torch
 
 from support.program_proofs import proof
 from support.sampled_programs import bonus_step, chain_step, target_law
-from tokenlaw.conversation import ignore
 from tokenlaw.prove_enumeration import Bounds, Named
 from tokenlaw.prove_plain_runs import MOST_RUNS, plain_runs
 from tokenlaw.prove_programs import prove_program
+from tokenlaw.spec.suites import ignore
 from tokenlaw.spec.verdicts import Verdict
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tokenlaw.conversation import ignore
 from tokenlaw.prove_enumeration import SECONDS_AFTER_STOP, Bounds, Named
 from tokenlaw.prove_programs import prove_program
+from tokenlaw.spec.suites import ignore
 from tokenlaw.spec.verdicts import Verdict
 
 PROGRAMS = """

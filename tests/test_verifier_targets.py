@@ -9,7 +9,6 @@ import pytest
 import tokenlaw
 from support.fakes import LAWS, put_in_place
 from tokenlaw.cli import main
-from tokenlaw.conversation import ignore
 from tokenlaw.errors import BadUse
 from tokenlaw.options import ClaimName, ProfileName
 from tokenlaw.protocol import Request
@@ -17,7 +16,7 @@ from tokenlaw.session import Session
 from tokenlaw.settings import require_usable_settings
 from tokenlaw.spec.contracts import VERIFIER
 from tokenlaw.spec.generation_contracts import CLAIMS
-from tokenlaw.spec.suites import PROFILES, Settings
+from tokenlaw.spec.suites import PROFILES, Settings, ignore
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.spec.verifiers import claim_of, is_verify_function
 from tokenlaw.targets import build_once, resolve

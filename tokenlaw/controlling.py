@@ -122,7 +122,7 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
     broken = wrapper.broken(audited.implementation, contract, audited.capabilities)
     part = _part(audited, BROKEN_PART, FEWEST_REQUESTS)
     started, tried, told, decided = time.monotonic(), 0, "", False
-    first = list(_at_first(wrapper.requests, able, part))
+    first = _at_first(wrapper.requests, able, part)
     for number, (check, much) in enumerate([*first, *((check, part) for check in able)], -len(first)):
         row = _run(audited, broken, frozenset({check}), much, progress)[0]
         tried += row.operations
@@ -161,12 +161,13 @@ def _part(audited: Audited, times: int, fewest: int) -> tuple[Profile, Settings]
 
 def _at_first(
     requests: Mapping[str, int], able: Sequence[str], part: tuple[Profile, Settings]
-) -> Iterator[tuple[str, tuple[Profile, Settings]]]:
+) -> list[tuple[str, tuple[Profile, Settings]]]:
     """The one check that is likely to do with few requests, and settings with so few, if there were more."""
     profile, settings = part
     check = next((check for check in requests if check in able), None)
-    if check is not None and requests[check] < (settings.budget or profile.requests):
-        yield check, (profile, replace(settings, budget=requests[check]))
+    if check is None or requests[check] >= (settings.budget or profile.requests):
+        return []
+    return [(check, (profile, replace(settings, budget=requests[check])))]
 
 
 def _run(

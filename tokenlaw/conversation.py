@@ -34,10 +34,6 @@ from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import Check, Evidence, Severity
 
 
-def ignore(what: str, done: int, total: int) -> None:
-    """The progress callback of those who don't want to know."""
-
-
 def nothing() -> None:
     """What is called by those who don't want to know that a target was loaded."""
 

@@ -3,9 +3,7 @@
 from dataclasses import dataclass
 
 from tokenlaw.html_data import Outcome, ShownLaw
-
-ROUNDING = 1e-6
-"""Part of a probability that no picture and none of its three digits shows."""
+from tokenlaw.spec.shown_numbers import UNSEEN
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ def verdict_of(one: Outcome) -> str:
     """
     if not one.exact and one.found:
         return "impossible"
-    if one.low is None and abs(one.found - one.exact) <= ROUNDING * one.exact:
+    if one.low is None and abs(one.found - one.exact) <= UNSEEN * one.exact:
         return ""
     low = one.found if one.low is None else one.low
     high = one.found if one.high is None else one.high

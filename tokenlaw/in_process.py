@@ -10,7 +10,6 @@ from tokenlaw.arguments import names_of, profile_named, require_bool, require_gl
 from tokenlaw.checks import load_suites, matching, require_match
 from tokenlaw.controlling import Audited, control
 from tokenlaw.controls import failures
-from tokenlaw.conversation import ignore
 from tokenlaw.counterexamples import FOLDER, save, told
 from tokenlaw.deviation_files import read_deviations
 from tokenlaw.deviations import evidence_of, with_filed
@@ -20,7 +19,7 @@ from tokenlaw.report import FAILED, Report, Target
 from tokenlaw.runner import versions
 from tokenlaw.settings import as_data, plain_settings, require_usable_settings
 from tokenlaw.spec.contracts import ContractError, Implementation
-from tokenlaw.spec.suites import DEFAULTS, Settings
+from tokenlaw.spec.suites import DEFAULTS, Settings, ignore
 from tokenlaw.spec.tensor_checks import kind_of
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.targets import build_once

@@ -6,7 +6,7 @@ from typing import Any
 from tokenlaw.properties.decoder_suite import DecoderTraces
 from tokenlaw.spec.contracts import Implementation
 from tokenlaw.spec.sessions import SCHEMA as SESSION
-from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, Suite, unheard
+from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, Suite, ignore
 from tokenlaw.spec.verdicts import Check, Evidence
 from tokenlaw.stats.decoder_places import SCHEMA as LAW
 from tokenlaw.stats.decoder_suite import DecoderLaws
@@ -65,7 +65,7 @@ class JoinedSuite:
         implementation: Implementation,
         counterexample: Mapping[str, Any],
         *,
-        progress: Progress = unheard,
+        progress: Progress = ignore,
         settings: Settings = DEFAULTS,
     ) -> list[Evidence]:
         """Give the counterexample to the part whose schema it has.

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from traceback import walk_tb
 from typing import Any
 
-from tokenlaw.conversation import ignore
 from tokenlaw.prove_blame import blamed
 from tokenlaw.prove_command import PROGRAM
 from tokenlaw.prove_enumerated import Enumerated, Plain, plain_of
@@ -24,7 +23,7 @@ from tokenlaw.prove_text import (
     reached,
 )
 from tokenlaw.prove_verdict import Comparison
-from tokenlaw.spec.suites import Progress
+from tokenlaw.spec.suites import Progress, ignore
 from tokenlaw.spec.verdicts import PROVED, Check, Evidence, Severity, Verdict
 from tokenlaw.stats.enumeration.choices import Path
 from tokenlaw.stats.enumeration.errors import EnumerationError

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from tokenlaw.conversation import ignore, nothing
+from tokenlaw.conversation import nothing
 from tokenlaw.protocol import Limits, ProofRequest, Request
 from tokenlaw.prove_command import MAX_PATHS, PROFILE, PROGRAM, SECONDS, plain_bounds
 from tokenlaw.report import Report
 from tokenlaw.runner import report_of
 from tokenlaw.settings import plain_settings
-from tokenlaw.spec.suites import Progress, Settings
+from tokenlaw.spec.suites import Progress, Settings, ignore
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.stats.enumeration.law import NEGLIGIBLE
 

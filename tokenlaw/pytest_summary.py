@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tokenlaw.spec.shown_numbers import rounded_up
+from tokenlaw.spec.shown_numbers import deviation_seen, rounded_up
 
 if TYPE_CHECKING:
     from tokenlaw.report import Report
@@ -112,7 +112,7 @@ def _power(report: "Report") -> Iterator[str]:
     powers = [
         (found["power"]["tv"], found["power"]["probability"], check)
         for check, found in held
-        if found.get("power") and found.get("ledger")
+        if found.get("power") and "ledger" in found
     ]
     if powers:
         # The law with the smallest is the sharpest; it is another law than that of the largest.
@@ -166,8 +166,7 @@ def _of_check(row: "Evidence") -> Iterator[tuple[str, str]]:
     yield "tokenlaw_evidence", f"{statistics.get('evidence', 'tried')}: {behind}"
     power = statistics.get("power")
     if power and row.verdict is Verdict.HOLDS:
-        what = "TV" if statistics.get("ledger") else "a share"
-        promised = f"{what} >= {rounded_up(power['tv'])} would have been refuted"
-        yield "tokenlaw_power", f"{promised} with probability {power['probability']}"
+        seen = deviation_seen(power["tv"], of_a_law="ledger" in statistics)
+        yield "tokenlaw_power", f"{seen} would have been refuted with probability {power['probability']}"
     if row.known:
         yield "tokenlaw_known", row.known

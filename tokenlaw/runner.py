@@ -11,7 +11,7 @@ import msgspec
 from tokenlaw import __version__
 from tokenlaw.arguments import names_of, profile_named, require_bool, require_glob, seed_of
 from tokenlaw.checks import REGISTRY
-from tokenlaw.conversation import Conversation, ignore, nothing
+from tokenlaw.conversation import Conversation, nothing
 from tokenlaw.deviation_files import DeviationFile
 from tokenlaw.earlier import Earlier
 from tokenlaw.errors import BadUse
@@ -19,7 +19,7 @@ from tokenlaw.protocol import LIMITS, Described, Limits, Request
 from tokenlaw.prove_command import proof_command
 from tokenlaw.report import Report, Target, audit_command, replay_command
 from tokenlaw.settings import changed, plain_settings, used_by
-from tokenlaw.spec.suites import DEFAULTS, Progress, Settings
+from tokenlaw.spec.suites import DEFAULTS, Progress, Settings, ignore
 
 
 def audit(

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from tokenlaw.conversation import Conversation, ignore, nothing
+from tokenlaw.conversation import Conversation, nothing
 from tokenlaw.protocol import Request
 from tokenlaw.settings import plain_settings
-from tokenlaw.spec.suites import Progress
+from tokenlaw.spec.suites import Progress, ignore
 from tokenlaw.spec.verdicts import Evidence, Verdict, exit_status, overall
 
 

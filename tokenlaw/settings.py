@@ -67,7 +67,7 @@ def require_usable_settings(settings: Settings) -> None:
         raise BadUse(f"unknown claim {shown(claims)}; {did_you_mean(str(claims), CLAIMS)}")
     try:
         torch.ones(1, device=device).tolist()
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
+    except (RuntimeError, AssertionError) as error:
         raise BadUse(f"device {device!r} can't be used here: {described(error)}") from None
 
 

@@ -21,7 +21,7 @@ from rich.text import Text
 from tokenlaw.controls import failures
 from tokenlaw.counterexamples import Saved, told
 from tokenlaw.report import Report
-from tokenlaw.spec.shown_numbers import rounded_up
+from tokenlaw.spec.shown_numbers import deviation_seen
 from tokenlaw.spec.verdicts import UNCLAIMED, Evidence, Verdict
 from tokenlaw.text import one_line, printable
 
@@ -34,9 +34,9 @@ _STYLES = {
     Verdict.NOT_SUPPORTED: "dim",
 }
 _KNOWN = "known"
+_KNOWN_STYLE = "yellow"
 _ALMOST_ALL = 0.995
 """A deviation that rounds to one is no promise."""
-_KNOWN_STYLE = "yellow"
 _HOW = (
     "see `tokenlaw.spec.contracts`, and `generation_contracts` and `decoder_contract` beside it: give the "
     "methods; what has none is declared, with all the others of its contract, by "
@@ -206,8 +206,8 @@ def _tried(row: Evidence) -> str:
     power = statistics.get("power")
     if not power or row.verdict is not Verdict.HOLDS or power["tv"] >= _ALMOST_ALL:
         return samples
-    what = "TV" if statistics.get("ledger") else "a share"
-    return f"{samples}, would have seen {what} >= {rounded_up(power['tv'])}"
+    seen = deviation_seen(power["tv"], of_a_law="ledger" in statistics)
+    return f"{samples}, would have seen {seen}"
 
 
 def _line(row: Evidence) -> str:

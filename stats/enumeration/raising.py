@@ -42,12 +42,12 @@ def outcome_of(error: Exception) -> Raised:
     if MET_A_LAZY.search(str(error)):
         raise UndecidableError(f"{where}: {error}: this can't read a random number. {ADVICE}") from error
     called = CALLED.match(str(error)) if isinstance(error, TypeError) else None
-    *_, (last, _) = walk_tb(error.__traceback__)
-    if called and _is_ours(called[1]) and not _is_of_the_program(called[1], last):
+    frames = [frame for frame, _ in walk_tb(error.__traceback__)]
+    if called and _is_ours(called[1]) and not _is_of_the_program(called[1], frames[-1]):
         raise UndecidableError(
             f"{where}: {error}: this call isn't known here, whatever the real function does with it. {ADVICE}"
         ) from error
-    raising = [frame for frame, _ in walk_tb(error.__traceback__) if not is_of_a_library(frame)][-1]
+    raising = [frame for frame in frames if not is_of_a_library(frame)][-1]
     if module_of(raising).startswith(OURS) and raising.f_code not in REAL:
         raise EnumerationError(
             f"{where}: {what}, raised at {line_of(raising)}: this is a fault of the enumeration, no "
@@ -60,7 +60,8 @@ def _is_of_the_program(name: str, frame: FrameType) -> bool:
     """Whether the program itself, where it was, knows something by this name that isn't ours."""
     first = name.partition(".")[0]
     known = frame.f_locals.get(first, frame.f_globals.get(first))
-    return known is not None and not getattr(known, "__module__", "").startswith(OURS)
+    # Functions in C may have None for a module.
+    return known is not None and not str(getattr(known, "__module__", "")).startswith(OURS)
 
 
 def _is_ours(name: str) -> bool:

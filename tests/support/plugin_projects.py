@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tokenlaw import checks, in_process, runner
-from tokenlaw.conversation import ignore
 from tokenlaw.protocol import Request
 from tokenlaw.report import Report, Target
 from tokenlaw.session import Session
+from tokenlaw.spec.suites import ignore
 
 TARGETS = Path(__file__).parents[1] / "targets"
 FAKES = "fake_suites:suites"

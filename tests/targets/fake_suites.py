@@ -8,7 +8,7 @@ from tokenlaw.properties.trace import New, Trace, TraceError, to_data
 from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities
 from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, VERIFIER, CacheConfig
-from tokenlaw.spec.suites import DEFAULTS, unheard
+from tokenlaw.spec.suites import DEFAULTS, ignore
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 from tokenlaw.spec.verifiers import build_verifier, claim_of
 
@@ -55,7 +55,7 @@ class FakeSuite:
             return Evidence(check, verdict, {"fork": 1}, RUNS, 0.5, HOSTILE, data)
         return Evidence(check, verdict, {"fork": 1}, RUNS, 0.25)
 
-    def replay(self, implementation, counterexample, *, progress=unheard, settings=DEFAULTS):
+    def replay(self, implementation, counterexample, *, progress=ignore, settings=DEFAULTS):
         if counterexample["operations"] == []:
             raise TraceError("counterexample: it needs swap, which this target doesn't offer")
         built = implementation.factories[self.contract](CacheConfig())
@@ -89,7 +89,7 @@ class LawSuite:
         message = "Any law at TV >= 0.0125 would have been refuted."
         return [Evidence(self.checks[0], Verdict.HOLDS, message=message, statistics=statistics)]
 
-    def replay(self, implementation, counterexample, *, progress=unheard, settings=DEFAULTS):
+    def replay(self, implementation, counterexample, *, progress=ignore, settings=DEFAULTS):
         message = f"on {settings.device}: {counterexample['words']}"
         return [Evidence(self.checks[0], Verdict.REFUTED, message=message)]
 
