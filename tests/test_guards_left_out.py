@@ -19,9 +19,11 @@ from tokenlaw.stats.decoder_laws import compared as decoder_compared
 from tokenlaw.stats.decoder_programs import Outcome
 from tokenlaw.stats.enumeration.errors import UndecidableError
 from tokenlaw.stats.enumeration.exact_law import exact_law, exact_laws
-from tokenlaw.stats.enumeration.forms import EXPONENTIAL, UNIFORM, Forms
+from tokenlaw.stats.enumeration.forms import EXPONENTIAL, UNIFORM
 from tokenlaw.stats.enumeration.law import Law, total_variation
+from tokenlaw.stats.enumeration.noise_book import NoiseBook
 from tokenlaw.stats.enumeration.states import same_state
+from tokenlaw.stats.enumeration.tape import Tape
 from tokenlaw.stats.law_pairs import tv_between
 
 GUARD = 2.0**-34
@@ -112,7 +114,8 @@ def test_powers_below_one_make_guards_larger() -> None:
 def test_effects_bound_the_total_variation(kind: int, power: float) -> None:
     """Against the distance of both distribution functions, which total variation is never below."""
     shift = 1e-3
-    forms = Forms.fresh(np.array([0]), kind).to_power(np.float64(power)).plus(np.float64(shift))
+    book = NoiseBook(Tape())
+    forms = book.read(book.fresh([0], kind)).to_power(np.float64(power)).plus(np.float64(shift))
     bounds = np.linspace(0, 3, 30_001)
     many = forms[np.zeros(len(bounds), np.int64)]
     levels = many.levels(bounds)[0] - many.plus(np.float64(-shift)).levels(bounds)[0]

@@ -54,12 +54,6 @@ class Forms:
     shift: Floats
 
     @classmethod
-    def fresh(cls, variables: Integers, kind: int, scale: float = 1.0, shift: float = 0.0) -> "Forms":
-        """New random numbers, ``scale * x + shift``."""
-        ones, zeros = np.ones(variables.shape), np.zeros(variables.shape, np.int64)
-        return cls(variables, zeros + kind, zeros, ones, scale * ones, shift + 0 * ones)
-
-    @classmethod
     def constants(cls, values: Known) -> "Forms":
         """Numbers that are known."""
         values = np.asarray(values, np.float64)

@@ -87,11 +87,11 @@ class LazyArray(WithoutMemory):
         return np.rint(self) if decimals == 0 else refuse(self, "round() to decimals")
 
 
-def lazy_array(numbers: Sequence[LazyNumber], shape: tuple[int, ...]) -> LazyArray:
-    """Lazy numbers as an array of a shape."""
+def lazy_array(numbers: Sequence[LazyNumber | float], shape: tuple[int, ...]) -> LazyArray:
+    """Lazy numbers, and known ones among them, as an array of a shape."""
     found = np.empty(len(numbers), dtype=object)
     for place, number in enumerate(numbers):
-        found[place] = LazyElement(number.uniform, number.steps)
+        found[place] = number if isinstance(number, float) else LazyElement(number.uniform, number.steps)
     return found.reshape(shape).view(LazyArray)
 
 

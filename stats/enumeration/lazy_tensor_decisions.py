@@ -25,14 +25,11 @@ from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import (
 from tokenlaw.stats.enumeration.lazy_tensor_values import numbers_of
 from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, functions, name_of, refuse
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
-from tokenlaw.stats.enumeration.torch_operands import COMPARISONS
+from tokenlaw.stats.enumeration.torch_operands import COMPARISONS, TURNED
 
 Arguments = tuple[Any, ...]
 Keywords = dict[str, Any]
 Bools = NDArray[np.bool_]
-
-TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
-"""What a comparison is with its operands exchanged."""
 
 
 def compare(book: NoiseBook, name: str, first: Forms, second: Forms) -> Bools:

@@ -101,12 +101,14 @@ def _real(value: Any) -> Any:
     return value.real if type(value) is _LegacyType else value
 
 
-def passing_on(make: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that is given lazy tensors in place of those that became lazy."""
+def passing_on(book: NoiseBook, make: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is given lazy tensors in place of those that became lazy, if there are any."""
 
     @wraps(make)
     @as_the_real_one
     def function(*args: Any, **options: Any) -> Any:
+        if not book.taken_over:
+            return make(*args, **options)
         return make(*passed_on(args), **{key: passed_on(value) for key, value in options.items()})
 
     return function

@@ -6,7 +6,7 @@ import torch
 
 from tokenlaw.stats.enumeration.errors import as_the_real_one
 from tokenlaw.stats.enumeration.forms import EXPONENTIAL, LOGARITHM, Forms
-from tokenlaw.stats.enumeration.lazy_arrays import LazyArray, lazy_array
+from tokenlaw.stats.enumeration.lazy_arrays import lazy_array
 from tokenlaw.stats.enumeration.lazy_numbers import LazyNumber
 from tokenlaw.stats.enumeration.lazy_tensor_arithmetic import forms_of
 from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, functions
@@ -48,8 +48,11 @@ def _item(lazy: LazyTensor) -> Any:
     return numbers[0]
 
 
-def _numpy(lazy: LazyTensor, *options: Any, **keywords: Any) -> LazyArray:
-    return lazy_array(numbers_of(lazy.book, forms_of(lazy.book, lazy)), tuple(lazy.shape))
+def _numpy(lazy: LazyTensor, *options: Any, **keywords: Any) -> Any:
+    forms = forms_of(lazy.book, lazy)
+    if not forms.random.any():
+        return torch.from_numpy(forms.shift.copy()).to(lazy.dtype).numpy()
+    return lazy_array(numbers_of(lazy.book, forms), tuple(lazy.shape))
 
 
 def _tolist(lazy: LazyTensor) -> Any:

@@ -31,6 +31,9 @@ OUT = "out"
 functions: dict[Any, Callable[..., Any]] = {}
 """What functions give that take numbers out of a lazy tensor."""
 
+shortcuts: dict[Any, Callable[[Any, Any], torch.Tensor | None]] = {}
+"""For functions of two operands what decides most of their calls; gives None where it doesn't."""
+
 READERS = (
     *("data_ptr", "storage", "untyped_storage", "__dlpack__", "__deepcopy__", "as_subclass"),
     *(
@@ -103,6 +106,10 @@ class LazyTensor(torch.Tensor):
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         args, options = passed_on(args), {key: passed_on(part) for key, part in (kwargs or {}).items()}
+        if function in shortcuts and len(args) == 2 and not options:
+            found = shortcuts[function](*args)
+            if found is not None:
+                return found
         known = functions.get(function)
         if known is not None:
             return known(*args, **options)

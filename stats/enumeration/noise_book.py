@@ -18,6 +18,8 @@ from tokenlaw.stats.enumeration.tape import Tape
 from tokenlaw.stats.enumeration.uniforms import Uniform
 
 _NAMES = [field.name for field in fields(Forms)]
+FEW = 16
+"""Numbers that are decided one by one; more of them are faster as arrays."""
 
 
 class NoiseBook:
@@ -32,6 +34,7 @@ class NoiseBook:
     taken_over : tensors of the program that were made lazy, in all runs.
     generators : states of torch's generators.
     scripted : how many functions in C++ are running, such as scripted ones.
+    plain : by handle the variable of numbers that are just as they were drawn in [0, 1), a few at once.
     """
 
     def __init__(self, tape: Tape) -> None:
@@ -40,8 +43,7 @@ class NoiseBook:
         self.generators = GeneratorStates()
         self.scripted = 0
         tape.beginning.append(self._renew)
-        self._columns = np.empty((6, 256))
-        self._used = 0
+        self._columns, self._used = np.empty((6, 256)), 0
         self._begin()
 
     def fresh(
@@ -49,20 +51,22 @@ class NoiseBook:
     ) -> Integers:
         """Handles of new random numbers ``scale * x + shift``, one for each entry of ``rows``."""
         self._renew()
+        start, end = self._room(len(rows))
         first = len(self._rows)
         self._rows.extend(rows)
-        return self.write(Forms.fresh(np.arange(first, len(self._rows)), kind, scale, shift))
+        self._columns[0, start:end] = np.arange(first, len(self._rows))
+        # Not mirrored, to the first power.
+        self._columns[1:, start:end] = np.array([[kind], [0], [1], [scale], [shift]], np.float64)
+        if kind == UNIFORM and scale == 1 and shift == 0 and len(rows) <= FEW:
+            self.plain.update(zip(range(start, end), range(first, len(self._rows)), strict=True))
+        return np.arange(start, end)
 
     def write(self, forms: Forms) -> Integers:
         """Handles of numbers that follow from others, or are constant, in the same shape."""
         self._renew()
-        size = forms.kind.size
-        start, end = self._used, self._used + size
-        if end > self._columns.shape[1]:
-            self._columns = np.concatenate([self._columns, np.empty((6, max(end, 256)))], axis=1)
+        start, end = self._room(forms.kind.size)
         for number, name in enumerate(_NAMES):
             self._columns[number, start:end] = getattr(forms, name).ravel()
-        self._used = end
         return np.arange(start, end).reshape(forms.kind.shape)
 
     def read(self, handles: Integers) -> Forms:
@@ -122,6 +126,14 @@ class NoiseBook:
         ends = forms.at(np.array([float(uniform.low)])), forms.at(np.array([float(uniform.high)]))
         return float(np.min(ends)), float(np.max(ends))
 
+    def _room(self, size: int) -> tuple[int, int]:
+        """Where as many new numbers go."""
+        start, end = self._used, self._used + size
+        if end > self._columns.shape[1]:
+            self._columns = np.concatenate([self._columns, np.empty((6, max(end, 256)))], axis=1)
+        self._used = end
+        return start, end
+
     def _place(self, variable: int, levels: Floats, where: Integers) -> None:
         uniform = self.uniform(variable)
         thresholds = sorted(set(levels[where].tolist()))
@@ -140,5 +152,6 @@ class NoiseBook:
         self._rows: list[int] = []
         self._uniforms: dict[int, Uniform] = {}
         self._used = 0
+        self.plain: dict[int, int] = {}
         self._drawn: dict[bytes, Any] = {}
         self.taken_over[:] = [reference for reference in self.taken_over if reference() is not None]

@@ -22,6 +22,7 @@ from tokenlaw.stats.enumeration.noise_book import NoiseBook
 Kernel = Callable[..., torch.Tensor]
 """Draws, as an operator of torch: gives a new tensor, or writes into its first argument."""
 
+CPU = torch.device("cpu")
 SHAPE_ONLY = ("rand_like",)
 """Operators that look at the shape of their first argument only, beside those that write over it."""
 
@@ -97,8 +98,8 @@ def _generator(args: tuple[Any, ...], options: dict[str, Any]) -> torch.Generato
     for value in (*options.values(), *args):
         if type(value) is torch.Generator:
             return value
-    tensors = (value.device for value in args if isinstance(value, torch.Tensor))
-    device = torch.device(options.get("device") or next(tensors, "cpu"))
+    device = options.get("device") or next((one.device for one in args if isinstance(one, torch.Tensor)), CPU)
+    device = device if type(device) is torch.device else torch.device(device)
     if device.type != "cuda":
         return torch.default_generator
     index = torch.cuda.current_device() if device.index is None else device.index

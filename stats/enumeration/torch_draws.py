@@ -20,12 +20,18 @@ from tokenlaw.stats.enumeration.lazy_tensors import LazyTensor, operators, refus
 from tokenlaw.stats.enumeration.noise_book import NoiseBook
 from tokenlaw.stats.enumeration.streams import draw
 from tokenlaw.stats.enumeration.torch_checks import (
+    check_bernoulli,
+    check_ends,
+    check_integers,
     check_range,
+    check_rate,
     check_share,
     check_shares,
+    check_size,
     check_weights,
     exists,
     is_transformed,
+    largest_integer,
 )
 
 aten = torch.ops.aten
@@ -103,9 +109,13 @@ class TorchDraws:
         return self.rand_like(like, **options)
 
     def uniform_(self, target: torch.Tensor, low: float = 0, high: float = 1, **options: Any) -> torch.Tensor:
+        self._check_dtype("torch.Tensor.uniform_", target.dtype)
+        check_ends(low, high, target.dtype)
         return self._write("torch.Tensor.uniform_", target, UNIFORM, high - low, low)
 
     def exponential_(self, target: torch.Tensor, rate: float = 1, **options: Any) -> torch.Tensor:
+        self._check_dtype("torch.Tensor.exponential_", target.dtype)
+        check_rate(rate)
         return self._write("torch.Tensor.exponential_", target, EXPONENTIAL, 1 / rate)
 
     def bernoulli(self, weights: torch.Tensor, **options: Any) -> torch.Tensor:
@@ -114,34 +124,34 @@ class TorchDraws:
     def bernoulli_tensor_(self, target: torch.Tensor, weights: torch.Tensor, **options: Any) -> torch.Tensor:
         if isinstance(weights, LazyTensor):
             refuse(self.book, "torch.bernoulli", "with random probabilities has no exact probability here")
+        check_bernoulli(self.book, target.dtype, weights.dtype)
         shares = torch.broadcast_to(weights, target.shape)
         check_shares(shares)
         return self._decided("torch.bernoulli", target, [[1 - one, one] for one in _numbers(shares)])
 
     def bernoulli_float_(self, target: torch.Tensor, weight: float = 0.5, **options: Any) -> torch.Tensor:
         check_share(weight)
+        check_bernoulli(self.book, target.dtype)
         return self._decided("torch.bernoulli", target, [[1 - weight, weight]] * target.numel())
 
     def multinomial(
         self, weights: torch.Tensor, count: int, replacement: bool = False, **options: Any
     ) -> torch.Tensor:
         name = "torch.multinomial"
-        rows = self._rows(name, weights.shape[:-1]) if weights.dim() > 1 else [0]
-        table = weights.reshape(-1, weights.shape[-1]).tolist()
-        check_weights(table, count, replacement)
+        table = check_weights(weights, count, replacement)
+        batched = weights.dim() > 1
+        rows = self._rows(name, weights.shape[:-1]) if batched else [0]
         found = [
             self._draws_of(name, row_weights, count, replacement, row)
             for row_weights, row in zip(table, rows, strict=True)
         ]
-        made = torch.tensor(found, device=weights.device)
-        return made if made.dim() == weights.dim() else made.reshape(*weights.shape[:-1], count)
+        made = torch.tensor(found if batched else found[0], dtype=torch.int64, device=weights.device)
+        return made if found else made.reshape(0, count)
 
     def random_(self, target: torch.Tensor, **options: Any) -> torch.Tensor:
         if target.dtype is torch.bool:
             return self.random_from_(target, 0, 2)
-        bits = {torch.float64: 53, torch.float32: 24, torch.float16: 11, torch.bfloat16: 8}
-        top = 2 ** bits[target.dtype] if target.dtype in bits else torch.iinfo(target.dtype).max
-        return self.random_from_(target, 0, top + 1)
+        return self.random_from_(target, 0, largest_integer(target.dtype) + 1)
 
     def random_to_(self, target: torch.Tensor, high: int, **options: Any) -> torch.Tensor:
         return self.random_from_(target, 0, high)
@@ -151,14 +161,16 @@ class TorchDraws:
             size = "all integers" if high is None else f"{high - low} values"
             refuse(self.book, "torch.randint", f"among {size} is too many to enumerate")
         check_range(low, high)
+        check_integers(self.book, "torch.randint", target.dtype, low, high - 1)
         share = 1 / (high - low)
         return self._decided("torch.randint", target, [[share] * (high - low)] * target.numel(), low)
 
     def randperm(self, size: int, **options: Any) -> torch.Tensor:
-        found = self._draws_of(
-            "torch.randperm", [1.0] * size, size, False, self._rows("torch.randperm", ())[0]
-        )
-        return torch.tensor(found, dtype=options.get("dtype") or torch.int64, device=options.get("device"))
+        name, dtype = "torch.randperm", options.get("dtype") or torch.int64
+        check_size([size])
+        check_integers(self.book, name, dtype, 0, max(size - 1, 2))  # none of bool
+        found = self._draws_of(name, [1.0] * size, size, False, self._rows(name, ())[0])
+        return torch.tensor(found, dtype=dtype, device=options.get("device"))
 
     def _draws_of(
         self, name: str, weights: list[float], count: int, replacement: bool, row: int
@@ -190,14 +202,17 @@ class TorchDraws:
 
     def _lazy(self, name: str, size: Sequence[int], dtype: torch.dtype, device: Any) -> torch.Tensor:
         self._check_dtype(name, dtype)
+        check_size(size)
         handles = self.book.fresh(self._rows(name, size)).reshape(tuple(size))
         return LazyTensor.of(self.book, torch.from_numpy(handles).to(device), dtype)
 
     def _write(
         self, name: str, target: torch.Tensor, kind: int, scale: float, shift: float = 0.0
     ) -> torch.Tensor:
-        self._check_dtype(name, target.dtype)
-        handles = self.book.fresh(self._rows(name, target.shape), kind, scale, shift)
+        rows = self._rows(name, target.shape)
+        if scale == 0:
+            return write(self.book, target, Forms.constants(np.full(tuple(target.shape), shift)))
+        handles = self.book.fresh(rows, kind, scale, shift)
         return write(self.book, target, self.book.read(handles.reshape(tuple(target.shape))))
 
     def _check_dtype(self, name: str, dtype: torch.dtype) -> None:

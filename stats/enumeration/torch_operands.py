@@ -27,6 +27,8 @@ COMPARISONS: dict[str, Callable[[Any, Any], NDArray[np.bool_]]] = {
     "ne": np.not_equal,
 }
 """What torch's comparisons are called in numpy."""
+TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
+"""What a comparison is with its operands exchanged."""
 MAKERS = ("tensor", "as_tensor", "asarray", "from_numpy")
 """Functions of torch that make tensors of numbers or arrays."""
 

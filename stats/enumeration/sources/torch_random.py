@@ -22,7 +22,7 @@ from tokenlaw.stats.enumeration.torch_draws import TorchDraws
 from tokenlaw.stats.enumeration.torch_operands import MAKERS, refusing
 from tokenlaw.stats.enumeration.torch_overloads import all_kernels, random_kernels
 
-HANDLERS = ("decisions", "moves", "outs", "races", "values")
+HANDLERS = ("comparing", "decisions", "moves", "outs", "races", "values")
 """Modules ``lazy_tensor_...`` that register what can be done with lazy tensors."""
 
 _LIBRARY: Any = library.Library  # torch gives it no types
@@ -79,7 +79,7 @@ class TorchRandom:
         makers = replace_readers(self._replaced, self.book)
         for name in MAKERS:
             real = getattr(torch, name)
-            makers[id(real)] = passing_on(refusing(real))
+            makers[id(real)] = passing_on(self.book, refusing(real))
             self._replaced.attribute(torch, name, makers[id(real)])
         self._replaced.references(self.tape.program, lambda value: makers.get(id(value), value))
 
