@@ -5,6 +5,9 @@ from decimal import ROUND_CEILING, Context
 ROUNDING = 1e-9
 """Share of a number that rounding of doubles may have added to it."""
 
+EXACT_DIGITS = 17
+"""With so many digits no two doubles look the same."""
+
 UNSEEN = 1e-6
 """Share of a probability that neither a picture nor three digits show."""
 
@@ -33,3 +36,13 @@ def deviation_seen(tv: float, *, of_a_law: bool) -> str:
     ('TV >= 0.16', 'a share >= 0.027')
     """
     return f"{'TV' if of_a_law else 'a share'} >= {rounded_up(tv)}"
+
+
+def told_apart(one: float, other: float, digits: int = 12) -> tuple[str, str]:
+    """Two different numbers in so many digits that they are seen to differ, these at least.
+
+    >>> told_apart(0.5, 0.25), told_apart(0.3, 0.1 + 0.2)
+    (('0.5', '0.25'), ('0.29999999999999999', '0.30000000000000004'))
+    """
+    shown = [(f"{one:.{count}g}", f"{other:.{count}g}") for count in range(digits, EXACT_DIGITS + 1)]
+    return next((pair for pair in shown if pair[0] != pair[1]), shown[0])

@@ -1,6 +1,9 @@
 """A question of a probe and its threshold, in words."""
 
+from math import inf
+
 from tokenlaw.spec.generation_contracts import BLOCK
+from tokenlaw.spec.shown_numbers import told_apart
 from tokenlaw.stats.probing_cases import Contexts
 from tokenlaw.stats.probing_judge import Right
 from tokenlaw.stats.probing_questions import ACCEPTANCE
@@ -35,7 +38,10 @@ def _decision(
     limit = "its threshold" if claims == BLOCK else "p / q ="
     if right is not None and abs(right - yes) < CLOSEST and yes >= right:
         return f"{head} accepted at u = {yes!r}, which isn't below {limit} {right!r}"
-    return f"{head} accepted {_below(yes, no)}" + ("" if right is None else f", but {name} {right:.12g}")
+    if right is None:
+        return f"{head} accepted {_below(yes, no)}"
+    _, shown = told_apart((yes + no) / 2, right)
+    return f"{head} accepted {_below(yes, no, right)}, but {name} {shown}"
 
 
 def _race(contexts: Contexts, thresholds: Thresholds, which: int, right: float | None) -> str:
@@ -48,23 +54,32 @@ def _race(contexts: Contexts, thresholds: Thresholds, which: int, right: float |
     if thresholds.torn[which]:
         noise = f"at the noise {no!r} and wins at {yes!r}, token {rival} having 1 minus that"
         return f"{head} loses against token {rival} {noise}"
-    found = f"{head} {_compared(float(thresholds.values[which]), rival, 'has')}"
-    return found if right is None else f"{found}, but it {_compared(right, rival, 'must have')}"
+    share = float(thresholds.values[which])
+    if right is None:
+        return f"{head} {_compared(share, share, rival, 'has')}"
+    must = _compared(right, share, rival, "must have")
+    return f"{head} {_compared(share, right, rival, 'has')}, but it {must}"
 
 
-def _below(yes: float, no: float) -> str:
-    """For which numbers a draft is accepted."""
+def _below(yes: float, no: float, beside: float | None = None) -> str:
+    """For which numbers a draft is accepted; in digits that tell them apart from another."""
     if no > 1:
         return "at every number below 1"
     if yes < 0:
         return "at no number"
     if no - yes > CLOSE:
         return f"below a u between {yes:.12g} and {no:.12g}"
-    return f"below u = {(yes + no) / 2:.12g}" if yes else "at u = 0"
+    middle = (yes + no) / 2
+    return f"below u = {told_apart(middle, middle if beside is None else beside)[0]}" if yes else "at u = 0"
 
 
-def _compared(share: float, rival: int, has: str) -> str:
-    """How probable a token is beside its rival."""
+def _compared(share: float, beside: float, rival: int, has: str) -> str:
+    """How probable a token is beside its rival, in digits that tell it apart from another share."""
     if share in (0.0, 1.0):
         return f"{has} all of the probability beside token {rival}" if share else f"{has} no probability"
-    return f"{has} {share / (1 - share):.12g} times the probability of token {rival}"
+    times = told_apart(_odds(share), _odds(beside))[0]
+    return f"{has} {times} times the probability of token {rival}"
+
+
+def _odds(share: float) -> float:
+    return share / (1 - share) if share < 1 else inf

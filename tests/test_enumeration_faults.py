@@ -15,6 +15,7 @@ import pytest
 from tokenlaw.stats.enumeration.choices import Draw, Weight
 from tokenlaw.stats.enumeration.errors import NotRepeatableError, UndecidableError, VoidLawError
 from tokenlaw.stats.enumeration.exact_law import exact_law
+from tokenlaw.stats.enumeration.law import Law
 from tokenlaw.stats.enumeration.states import same_state
 from tokenlaw.stats.enumeration.tape import Tape
 
@@ -157,3 +158,5 @@ def random_number() -> float:
 def test_a_mass_that_is_not_one_is_void() -> None:
     with pytest.raises(VoidLawError, match=r"sum to 0\.9"):
         exact_law(random_number, sources=by_hand([0.5, 0.4]))
+    with pytest.raises(VoidLawError, match=r"a difference of -1e-13$"):
+        Law({0: 1 - Fraction(1, 10**13)})

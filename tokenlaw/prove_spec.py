@@ -86,7 +86,8 @@ class NextToken:
         total = sum_of(weights.values())
         exact = isinstance(total, Fraction | int)
         if weights and not (total == 1 if exact else abs(float(total) - 1) <= _ROUNDING):
-            raise BadUse(f"{where}: the probabilities sum to {float(total):.9g} instead of 1")
+            off = f"instead of 1, a difference of {float(total - 1):.3g}"
+            raise BadUse(f"{where}: the probabilities sum to {float(total):.9g} {off}")
         return {token: weight if exact else weight / total for token, weight in weights.items() if weight > 0}
 
 

@@ -58,7 +58,10 @@ class Law:
         total = sum_of([*self.probabilities.values(), self.unexplored])
         rounding = 0 if isinstance(total, Fraction | int) else ROUNDING
         if not abs(float(total - 1)) <= rounding:
-            raise VoidLawError(f"the probabilities of all paths sum to {float(total):.12g} instead of 1")
+            off = f"a difference of {float(total - 1):.3g}"
+            raise VoidLawError(
+                f"the probabilities of all paths sum to {float(total):.12g} instead of 1, {off}"
+            )
 
     @property
     def complete(self) -> bool:
