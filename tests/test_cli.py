@@ -82,6 +82,8 @@ def test_what_was_not_decided_is_status_2(name: str, capsys: pytest.CaptureFixtu
         (["audti"], "No such command 'audti'"),
         (["audit"], "Missing argument"),
         (["audit", "reference", "--bogus"], "No such option: --bogus"),
+        (["audit", "reference", "--only", "kv/*", "--only", "law/*"], "--only is given twice; give it once"),
+        (["replay", "a", "--device", "cpu", "--target", "b", "--device", "cpu"], "--device is given twice"),
         (["audit", "reference", "--profile", "deepest"], "Invalid value for '--profile'"),
         (["audit", "reference", "--seed", "x"], "Invalid value for '--seed'"),
         (["audit", "reference", "--seed", "-1"], "Invalid value for '--seed'"),

@@ -24,6 +24,7 @@ from tokenlaw.cli_faults import faults
 from tokenlaw.cli_plan import plan
 from tokenlaw.cli_prove import prove
 from tokenlaw.cli_report import report
+from tokenlaw.commands import Once
 from tokenlaw.errors import BadUse, ToolFault
 from tokenlaw.options import Device
 from tokenlaw.report_files import Html, Json, ReportFiles
@@ -59,16 +60,11 @@ def _root(
         context.default_map = {"audit": configuration(Path.cwd()).defaults()}
 
 
-app.command()(audit)
-app.command()(prove)
-app.command()(faults)
-app.command()(report)
-app.command()(compare)
-app.command()(diagram)
-app.command()(plan)
+for _command in (audit, prove, faults, report, compare, diagram, plan):
+    app.command(cls=Once)(_command)
 
 
-@app.command()
+@app.command(cls=Once)
 def replay(
     context: typer.Context,
     trace: Annotated[Path, typer.Argument(help="A saved counterexample.")],
@@ -88,7 +84,7 @@ def replay(
     return files.finish(replayed, lambda: terminal.show(replayed, {}))
 
 
-@app.command("list")
+@app.command("list", cls=Once)
 def list_targets(json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> int:
     """List the installed adapters, the contracts that they fulfil, and their capabilities."""
     from tokenlaw.listing import as_lines, describe_all
