@@ -1,5 +1,6 @@
 """What reads the memory of tensors past Python is refused random numbers."""
 
+import copy
 import math
 import warnings
 from collections.abc import Callable
@@ -207,6 +208,12 @@ def test_legacy_types_stay_types() -> None:
     assert set(exact_law(program).probabilities) == {
         (coin, True, torch.float64, (0.5, 0.25)) for coin in (True, False)
     }
+
+
+def test_what_stands_for_a_type_can_be_copied():
+    check_law(lambda: (copy.copy(torch.FloatTensor)([0.5]).item(), bool(torch.rand(()) < 0.25)), {
+        (0.5, True): 0.25, (0.5, False): 0.75
+    })  # fmt: skip
 
 
 def test_copies_stay_undecided():

@@ -83,7 +83,8 @@ class _LegacyType:
         return isinstance(instance, self.real)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.real, name)
+        # A copy is asked before it has one.
+        return getattr(object.__getattribute__(self, "real"), name)
 
 
 def _type_of(real: Callable[..., Any]) -> Callable[..., Any]:
