@@ -83,6 +83,19 @@ def _counting() -> Callable[[], Any]:
     return program
 
 
+def _remembering() -> Callable[[], Any]:
+    """Only the path that is run last is remembered, and is another one when it is run again."""
+    seen: set[bool] = set()
+
+    def program() -> str:
+        below = random.random() < Fraction(1, 3)
+        kept = below in seen
+        seen.update({below} & {True})
+        return f"{below} again" if kept else f"{below}"
+
+    return program
+
+
 def _kept_number() -> Callable[[], Any]:
     kept: list[Any] = []
 
@@ -101,6 +114,7 @@ def _kept_number() -> Callable[[], Any]:
         (_more_choices, "and then to another choice"),
         (_changing_outcome, "the same choices led to"),
         (_counting, "the same choices led to 'one' and then to 'other'"),
+        (_remembering, "led to 'True' and then to 'True again'"),
         (_kept_number, "drawn in an earlier run"),
     ],
 )

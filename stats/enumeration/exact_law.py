@@ -140,7 +140,7 @@ class Enumerator:
             if seconds is not None and clock() - started >= seconds:
                 break
         else:
-            exploration.repeat_first(program)
+            exploration.repeat_ends(program)
         return exploration.law(clock() - started)
 
     def repeat(

@@ -56,6 +56,7 @@ class Exploration:
         self._examples: dict[Hashable, tuple[int, tuple[Node, int] | None]] = {}
         self._checked_at, self._next_look = 1, 1
         self._first: tuple[list[tuple[Node, int]], Hashable] | None = None
+        self._last: tuple[list[tuple[Node, int]], Hashable] | None = None
         self._spare: int | None = None
 
     @property
@@ -71,16 +72,20 @@ class Exploration:
             self._finish(path)
             if outcomes is not None:
                 self._add(path, outcomes[number])
-        if outcomes is not None and self._first is None:
-            self._first = paths[0].line(), outcomes[0]
-        if outcomes is not None and self.paths >= self._checked_at:
+        if outcomes is None:
+            return
+        self._last = paths[0].line(), outcomes[0]
+        self._first = self._first or self._last
+        if self.paths >= self._checked_at:
             self._checked_at = REPEAT_FACTOR * self.paths
-            self.repeat(program, paths[0].line(), outcomes[0])
+            self.repeat(program, *self._last)
+            self._last = None
 
-    def repeat_first(self, program: Callable[[], Sequence[Any]]) -> None:
-        """Run the first path again, after all others: what counts its runs has changed by then."""
-        if self._first is not None and self.paths > 1:
-            self.repeat(program, *self._first)
+    def repeat_ends(self, program: Callable[[], Sequence[Any]]) -> None:
+        """Run the last path and the first one again: what counts its runs, or keeps them, has changed."""
+        for end in (self._last, self._first) if self.paths > 1 else ():
+            if end is not None:
+                self.repeat(program, *end)
 
     def repeat(
         self, program: Callable[[], Sequence[Any]], line: "list[tuple[Node, int]]", outcome: Hashable
