@@ -1,5 +1,6 @@
 """Numbers as reports show them."""
 
+from collections.abc import Collection
 from decimal import ROUND_CEILING, Context
 
 ROUNDING = 1e-9
@@ -29,13 +30,19 @@ def rounded_up(value: float, digits: int = 2) -> str:
     return f"{float(context.create_decimal_from_float(value * (1 - ROUNDING))):.{digits}g}"
 
 
-def deviation_seen(tv: float, *, of_a_law: bool) -> str:
+def deviation_seen(tv: float, statistics: Collection[str]) -> str:
     """From which deviation on a check would have been refuted: total variation of a law, or share of rows.
 
-    >>> deviation_seen(0.153, of_a_law=True), deviation_seen(0.027, of_a_law=False)
+    Parameters
+    ----------
+    tv : the deviation.
+    statistics : names of what the check has counted; those of laws have e-values, or a part of alpha.
+
+    >>> deviation_seen(0.153, {"ledger", "power"}), deviation_seen(0.027, {"power"})
     ('TV >= 0.16', 'a share >= 0.027')
     """
-    return f"{'TV' if of_a_law else 'a share'} >= {rounded_up(tv)}"
+    what = "a share" if {"ledger", "log_e"}.isdisjoint(statistics) else "TV"
+    return f"{what} >= {rounded_up(tv)}"
 
 
 def told_apart(one: float, other: float, digits: int = 12) -> tuple[str, str]:

@@ -108,7 +108,7 @@ def test_what_was_not_tested_says_why_and_what_held_says_what_it_saw() -> None:
     cells = [cell.strip() for cell in Shown(summary_of(report_of(absent, rare, holding_law()))).cells]
     assert cells[4:6] == ["kv/rare", "never happened: fork"]
     assert cells[7:9] == ["kv/window", "needs window"]
-    assert cells[15:21] == ["law/chi-square", "sampled", "4,000 samples", "0.04", "0.999", "3"]
+    assert cells[15:21] == ["law/chi-square", "sampled", "4,000 samples", "TV >= 0.04", "0.999", "3"]
 
 
 def test_a_known_deviation_is_told_with_its_reason() -> None:
@@ -218,3 +218,14 @@ def test_bad_use_is_one_line(
     report_of(holding_law()).write_json(tmp_path / "report.json")
     assert main(["report", "report.json", *arguments]) == 3
     assert told in capsys.readouterr().err
+
+
+def test_shares_of_rows_are_told_from_deviations_of_laws() -> None:
+    """Protocol counts rows; the average of e-values is one of laws, without a part of alpha of its own."""
+    power = {"tv": 0.04, "probability": 0.999, "laws": 1}
+    rows = [
+        evidence(name, Verdict.HOLDS, "", VERIFIER, statistics={"samples": 100, "power": power, **more})
+        for name, more in (("law/protocol", {}), ("law/together", {"log_e": -0.7}))
+    ]
+    cells = [cell.strip() for cell in Shown(summary_of(report_of(*rows))).cells]
+    assert [cell for cell in cells if ">=" in cell] == ["a share >= 0.04", "TV >= 0.04"]

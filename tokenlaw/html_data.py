@@ -75,6 +75,12 @@ class Statistics(msgspec.Struct, frozen=True):
     lengths: tuple[ShownLaw, ...] = ()
     outcomes: tuple[_ProgramOutcome, ...] = ()
     path: tuple[str, ...] = ()
+    ledger: Any = None
+    log_e: Any = None
+
+    def counted(self) -> set[str]:
+        """Names of what there is."""
+        return {name for name in self.__struct_fields__ if getattr(self, name) is not None}
 
     def counts(self) -> dict[str, int]:
         """How much is behind a law, by what was counted."""

@@ -11,7 +11,7 @@ from tokenlaw.html_faults import Matrix, faults_page, is_matrix, matrix
 from tokenlaw.html_faults import Row as Fate
 from tokenlaw.html_view import MARKS, CheckView, Page, page_of
 from tokenlaw.markdown_text import block, code, document, folded, plain, table
-from tokenlaw.spec.shown_numbers import rounded_up
+from tokenlaw.spec.shown_numbers import deviation_seen
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.text import one_line
 
@@ -96,13 +96,17 @@ def _power(views: Iterable[CheckView]) -> str:
         if statistics is None or statistics.power is None or view.verdict != Verdict.HOLDS:
             continue
         power = statistics.power
-        seen = [rounded_up(power.tv), f"{power.probability:g}", str(power.laws)]
+        seen = [
+            deviation_seen(power.tv, statistics.counted()),
+            f"{power.probability:g}",
+            str(power.laws),
+        ]
         rows.append([code(view.row.id), plain(view.kind), plain(view.tried), *seen])
     headings = [
         "law that holds",
         "evidence",
         "behind it",
-        "TV seen from",
+        "what it would have seen",
         "with probability",
         "kinds of rows",
     ]

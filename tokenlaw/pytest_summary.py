@@ -166,7 +166,7 @@ def _of_check(row: "Evidence") -> Iterator[tuple[str, str]]:
     yield "tokenlaw_evidence", f"{statistics.get('evidence', 'tried')}: {behind}"
     power = statistics.get("power")
     if power and row.verdict is Verdict.HOLDS:
-        seen = deviation_seen(power["tv"], of_a_law="ledger" in statistics)
+        seen = deviation_seen(power["tv"], statistics)
         yield "tokenlaw_power", f"{seen} would have been refuted with probability {power['probability']}"
     if row.known:
         yield "tokenlaw_known", row.known

@@ -206,7 +206,7 @@ def _tried(row: Evidence) -> str:
     power = statistics.get("power")
     if not power or row.verdict is not Verdict.HOLDS or power["tv"] >= _ALMOST_ALL:
         return samples
-    seen = deviation_seen(power["tv"], of_a_law="ledger" in statistics)
+    seen = deviation_seen(power["tv"], statistics)
     return f"{samples}, would have seen {seen}"
 
 
