@@ -17,6 +17,9 @@ Written by `docs/generate_faults.py`. Each fault is a small deliberate mistake i
 implementation, distilled from a public report; `tokenlaw faults` audits all of them as it audits anybody's
 code, and every one must be refuted. The innocents are exact and were reported as bugs nevertheless; no
 check may be refuted on them. One alone: `tokenlaw audit tokenlaw.impl.faults.targets:no_copy_on_write`.
+Faults of caches and decoders are subclasses of the reference, or hooks in it. Those of verifiers and of kernels
+are subclasses of a second implementation, written row by row so that one step of it can be replaced; it is asked
+as an innocent itself.
 
 Measured on {date}, tokenlaw {tokenlaw}, torch {torch}, seed {seed}, profile {profile}, on two cores that did
 other work too:
@@ -34,8 +37,13 @@ Seconds are processor time of the whole audit, all checks and shrinking included
 
 BRACKETS = """
 Behind a check stands what it took: operations of the shrunk trace (a bare number), samples of a law, paths of
-its random numbers (`law/proved`), or rows that were asked with given numbers (`law/probed`). \\* marks what
-one check alone sees.
+its random numbers (`law/proved`), rows that were asked with given numbers (`law/probed`), or calls (tried); and
+the processor time until it had decided, its counterexample shrunk (checks that share samples share it). \\* marks
+what one check alone sees.
+"""
+
+UNSEEN = """
+Not seen by the check that their docstrings call the weakest: {names}.
 """
 
 LONG = """
@@ -55,6 +63,15 @@ finds no smaller trace that is still refuted; so it isn't the shrinker that keep
 `store/reorder` weren't looked into as deeply; `copies_keys_only` is shrunk to 5 operations when its checks
 run again, so the machine, which was busy, may have cut them short.
 """
+
+COUNTED = {
+    "operations": "",
+    "samples": " samples",
+    "paths": " paths",
+    "evaluations": " rows",
+    "tried": " tried",
+}
+"""What a check may have counted, the most telling first, and what it is called in the table."""
 
 LIMIT = 6
 """Operations that a counterexample of a cache should have at most."""
@@ -76,16 +93,10 @@ def kills(row: dict[str, Any]) -> str:
 
 
 def taken(kill: dict[str, Any]) -> str:
-    """Operations, samples, paths or rows, in brackets."""
-    for name, what in (
-        ("operations", ""),
-        ("samples", " samples"),
-        ("paths", " paths"),
-        ("evaluations", " rows"),
-    ):
-        if kill.get(name) is not None:
-            return f" ({kill[name]:,}{what})"
-    return ""
+    """Operations, samples, paths, rows or calls, and seconds, in brackets."""
+    counts = ((kill.get(name), what) for name, what in COUNTED.items())
+    count, what = next((count, what) for count, what in counts if count is not None)
+    return f" ({count:,}{what}; {kill['seconds']:.1f} s)"
 
 
 def document(rows: dict[str, dict[str, Any]], data: dict[str, Any], date: str) -> str:
@@ -102,8 +113,9 @@ def document(rows: dict[str, dict[str, Any]], data: dict[str, Any], date: str) -
     missing = [words for family in FAMILIES if (words := _missing(family, rows))]
     if missing:
         text += f"\nNot measured yet: {'; '.join(missing)}.\n"
-    text += BRACKETS + _long(rows)
     guilty = [name for name in rows if SUSPECTS[name].guilty]
+    unseen = ", ".join(name for name in guilty if not _sees(rows[name]))
+    text += BRACKETS + (UNSEEN.format(names=unseen) if unseen else "") + _long(rows)
     innocent = [name for name in rows if not SUSPECTS[name].guilty]
     for contract in dict.fromkeys(rows[name]["contract"] for name in guilty):
         text += f"\n## {contract}\n\n| fault | class | report | effect | refuted by | s |\n"
@@ -113,6 +125,12 @@ def document(rows: dict[str, dict[str, Any]], data: dict[str, Any], date: str) -
         text += "\n## Innocents\n\n| name | taken for a bug in | why it is exact | verdict | s |\n"
         text += "| --- | --- | --- | --- | --- |\n" + "".join(_innocent(rows[name]) for name in innocent)
     return text
+
+
+def _sees(row: dict[str, Any]) -> bool:
+    """Whether the weakest check is among those that refute the fault."""
+    fault: Any = SUSPECTS[row["name"]].planted
+    return fault.weakest_check.partition(" ")[0] in {kill["check"] for kill in row["refuted"]}
 
 
 def _family(family: str, rows: dict[str, dict[str, Any]]) -> str:

@@ -130,6 +130,12 @@ def _served(check: str, title: str, operations: Sequence[SessionOperation], size
     return Case(check, title, _session(operations, size), served=True, needs=frozenset(needs))
 
 
+def _in_blocks_of_four(case: Case) -> Case:
+    """Sequences that share the block at the end of their prompt have room in it for drafts of both."""
+    session = msgspec.structs.replace(case.session, block_size=4)
+    return replace(case, title=f"{case.title} in blocks of 4", session=session)
+
+
 def _greedy(num_tokens: int, prompt: tuple[int, ...] = PAIR_PROMPT) -> DecodeRequest:
     return DecodeRequest(prompt, num_tokens, draft_length=1, sampling=SamplingParameters(temperature=0.0))
 
@@ -159,6 +165,11 @@ _OF_EACH = DecodeRequest(
     sampling=SamplingParameters(temperature=0.7, logit_bias={0: 0.8}, repetition_penalty=1.5),
 )
 
+_LONG_PROMPT = (*PAIR_PROMPT, 1, 0)
+"""Its first two blocks are found in the cache by a second request."""
+
+_SHARING = replace(TWO, num_tokens=3, samples=2)
+
 _ROUND_CASES = (
     _decoded(LAW, "no drafts, 2 tokens", DecodeRequest(PROMPT, 2)),
     _decoded(LAW, "1 draft a step, 3 tokens", DecodeRequest(PROMPT, 3, draft_length=1)),
@@ -176,9 +187,16 @@ _ROUND_CASES = (
         needs=frozenset({"sampling", "penalties"}),
     ),
     _decoded(SAMPLES, "2 samples of 2 tokens", replace(TWO, samples=2), 2),
+    _in_blocks_of_four(_decoded(SAMPLES, "2 samples of 3 tokens", _SHARING, 2)),
     _served(REQUESTS, "a random request among greedy ones", _AMONG_GREEDY, 2),
     _served(REQUESTS, "a request is aborted, another takes its place", _AFTER_ABORT, 2, "abort"),
     _served(REQUESTS, "two random requests", [Submit(TWO), Step(), Submit(TWO)], 2),
+    _served(
+        REQUESTS,
+        "a request whose prompt is in the cache",
+        [Submit(replace(TWO, prompt=_LONG_PROMPT)), Step(), Submit(replace(TWO, prompt=_LONG_PROMPT))],
+        2,
+    ),
     _served(FORK, "a fork after one step", [Submit(replace(TWO, num_tokens=3)), Step(), Fork(0)], 2),
     _served(FORK, "a fork before the first step", [Submit(TWO), Fork(0)], 2),
     _served(LOGPROBS, "2 drafts a step, 2 tokens", [Submit(replace(THREE, num_tokens=2))], 3),

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import runpy
 import shlex
 from collections.abc import Callable
@@ -26,10 +27,10 @@ def row(name: str, *kills: Kill, unknown: str = "") -> Row:
     return Row(SUSPECTS[name], kills, unknown, 1.5)
 
 
-THREE = Kill("kv/content", 3, None, 900)
+THREE = Kill("kv/content", 3, None, 900, seconds=0.25)
 ROWS = [
     row("no_copy_on_write", THREE, Kill("kv/hit", 1, None, 900)),
-    row("bias_1pct", Kill("law/tokens", None, 12_000, 0)),
+    row("bias_1pct", Kill("law/tokens", None, 12_000, 0, seconds=1.04)),
     row("group_modulo"),
     row("manager"),
     row("kernel", unknown="attention/gqa: it died"),
@@ -41,8 +42,8 @@ def test_what_is_said_of_a_row() -> None:
     assert [word(one) for one in ROWS] == ["killed", "killed", "missed", "silent", "ALARMED", "ALARMED"]
     assert [one.lonely for one in ROWS] == [False, True, False, False, False, False]
     told = lines(ROWS)
-    assert "kv/content (3 operations), kv/hit (1 operation)" in told[0]
-    assert told[1].endswith("law/tokens (12,000 samples); seen by one check alone")
+    assert "kv/content (3 operations, 0.2 s), kv/hit (1 operation, 0.0 s)" in told[0]
+    assert told[1].endswith("law/tokens (12,000 samples, 1.0 s); seen by one check alone")
     assert "no check" in told[2]
     assert told[6] == "kernel: attention/gqa: it died"
     assert told[-1] == (
@@ -63,6 +64,7 @@ def test_the_matrix_as_data() -> None:
         "tried": 900,
         "paths": None,
         "evaluations": None,
+        "seconds": 0.25,
     }
     assert (first["verdict"], first["classes"], first["one_check_alone"]) == ("killed", ["C1"], False)
     assert [one["verdict"] for one in data["innocents"]] == ["silent", "alarmed", "alarmed"]
@@ -72,14 +74,22 @@ def test_the_page_of_a_matrix(tmp_path: Path) -> None:
     long = row("hit_stays_free", THREE, Kill("kv/release", 11, None, 900))
     proved = row("bonus_argmax", Kill("law/proved", None, None, 700, paths=55))
     matrix = tmp_path / "matrix.json"
-    matrix.write_text(json.dumps(to_data([*ROWS, long, proved], of=8, profile="dev", seed=3, command="")))
+    planted: Any = SUSPECTS["second_query_tile"].planted
+    kernel = row("second_query_tile", Kill(planted.weakest_check, None, None, 12))
+    matrix.write_text(
+        json.dumps(to_data([*ROWS, long, proved, kernel], of=9, profile="dev", seed=3, command=""))
+    )
     writer = runpy.run_path(str(Path(__file__).parents[1] / "docs" / "generate_faults.py"))
     page = writer["document"](*writer["rows_of"]([matrix]), "2026-01-02")
     assert "Measured on 2026-01-02" in page
     assert "| kv | 2 of 2 | 0 | 1 of 2 | 6 |" in page
-    assert "| attention | 0 of 1 | 0 | 0 of 1 | 3 |" in page
-    assert "law/tokens (12,000 samples) \\*" in page
-    assert "law/proved (55 paths) \\*" in page
+    assert "| attention | 1 of 2 | 1 | 0 of 1 | 4 |" in page
+    assert "law/tokens (12,000 samples; 1.0 s) \\*" in page
+    assert "law/proved (55 paths; 0.0 s) \\*" in page
+    assert f"{planted.weakest_check} (12 tried; 0.0 s)" in page
+    [unseen] = re.findall("call the weakest: (.*?)\\.", " ".join(page.split()))
+    assert "bias_1pct" in unseen.split(", ")
+    assert "second_query_tile" not in unseen
     assert "**missed**" in page
     assert "longer than 6 here: hit_stays_free kv/release (11)" in " ".join(page.split())
     assert "Not measured yet: copy_on_write_from_three" in page

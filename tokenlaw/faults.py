@@ -29,6 +29,8 @@ class Kill:
     tried : traces' operations or calls that were run before the check had decided.
     paths : of the random numbers that were run, where the check proves a law.
     evaluations : rows that were asked, where the check probes a law.
+    seconds : processor time until the check had decided, its counterexample shrunk; checks that share their
+        samples share it.
     """
 
     check: str
@@ -37,6 +39,7 @@ class Kill:
     tried: int
     paths: int | None = None
     evaluations: int | None = None
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -151,4 +154,5 @@ def _kill(evidence: Evidence) -> Kill:
         evidence.operations,
         statistics.get("paths"),
         statistics.get("evaluations"),
+        round(evidence.seconds, 2),
     )

@@ -47,7 +47,7 @@ def lines(rows: Sequence[Row]) -> list[str]:
 
 def _line(row: Row) -> str:
     seconds = "ended early" if row.seconds is None else f"{row.seconds:.1f} s"
-    seen = ", ".join(f"{kill.check} ({size(kill)})" for kill in row.kills) or "no check"
+    seen = ", ".join(f"{kill.check} ({size(kill)}, {kill.seconds:.1f} s)" for kill in row.kills) or "no check"
     note = f"; {LONELY}" if row.lonely else ""
     return f"{word(row):7}  {row.suspect.name:28}  {_classes(row):9}  {seconds:>8}  {seen}{note}"
 

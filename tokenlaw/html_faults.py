@@ -24,6 +24,7 @@ class Kill(msgspec.Struct, frozen=True):
     tried: int = 0
     paths: int | None = None
     evaluations: int | None = None
+    seconds: float | None = None
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -127,8 +128,8 @@ def _cells(row: Row, checks: Sequence[str]) -> tuple[Cell, ...]:
 def _cell(kill: Kill) -> Cell:
     """Few operations, or samples, are a deep colour.
 
-    >>> _cell(Kill("kv/content", operations=3)), _cell(Kill("law/joint", samples=12_000))
-    (Cell(told='3 operations', short='3', depth=81), Cell(told='12,000 samples', short='12k', depth=32))
+    >>> _cell(Kill("kv/content", operations=3)), _cell(Kill("law/joint", samples=12_000, seconds=0.5))
+    (Cell(told='3 operations', short='3', depth=81), Cell(told='12,000 samples in 0.5 s', short='12k', depth=32))
     """
     counted = {
         "operations": kill.operations,
@@ -140,7 +141,8 @@ def _cell(kill: Kill) -> Cell:
     unit, size = next((unit, size) for unit, size in counted.items() if size is not None)
     share = size / _MANY_OPERATIONS if unit == "operations" else math.log1p(max(size, 0)) / math.log1p(_MANY)
     depth = max(10, round(100 * (1 - min(max(share, 0.0), 1.0))))
-    return Cell(f"{size:,} {unit}", _short(size), depth)
+    soon = "" if kill.seconds is None else f" in {kill.seconds:.1f} s"
+    return Cell(f"{size:,} {unit}{soon}", _short(size), depth)
 
 
 def _short(size: int) -> str:
