@@ -17,9 +17,9 @@ Written by `docs/generate_faults.py`. Each fault is a small deliberate mistake i
 implementation, distilled from a public report; `tokenlaw faults` audits all of them as it audits anybody's
 code, and every one must be refuted. The innocents are exact and were reported as bugs nevertheless; no
 check may be refuted on them. One alone: `tokenlaw audit tokenlaw.impl.faults.targets:no_copy_on_write`.
-Faults of caches and decoders are subclasses of the reference, or hooks in it. Those of verifiers and of kernels
-are subclasses of a second implementation, written row by row so that one step of it can be replaced; it is asked
-as an innocent itself.
+Faults of caches and decoders are subclasses of the reference, or hooks in it. Those of verifiers and of
+kernels are subclasses of a second implementation, written row by row so that one step of it can be
+replaced; it is asked as an innocent itself.
 
 Measured on {date}, tokenlaw {tokenlaw}, torch {torch}, seed {seed}, profile {profile}, on two cores that did
 other work too:
@@ -36,10 +36,10 @@ Seconds are processor time of the whole audit, all checks and shrinking included
 """
 
 BRACKETS = """
-Behind a check stands what it took: operations of the shrunk trace (a bare number), samples of a law, paths of
-its random numbers (`law/proved`), rows that were asked with given numbers (`law/probed`), or calls (tried); and
-the processor time until it had decided, its counterexample shrunk (checks that share samples share it). \\* marks
-what one check alone sees.
+Behind a check stands what it took: operations of the shrunk trace (a bare number), samples of a law, paths
+of its random numbers (`law/proved`), rows that were asked with given numbers (`law/probed`), or calls
+(tried); and the seconds until it had decided, its counterexample shrunk (checks that share samples share
+them). \\* marks what one check alone sees.
 """
 
 UNSEEN = """

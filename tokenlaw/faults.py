@@ -29,8 +29,7 @@ class Kill:
     tried : traces' operations or calls that were run before the check had decided.
     paths : of the random numbers that were run, where the check proves a law.
     evaluations : rows that were asked, where the check probes a law.
-    seconds : processor time until the check had decided, its counterexample shrunk; checks that share their
-        samples share it.
+    seconds : until the check had decided, its counterexample shrunk; checks that share samples share them.
     """
 
     check: str

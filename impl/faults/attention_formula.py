@@ -57,7 +57,7 @@ class CachedPrefixIgnored(SteppedAttention):
     """The queries of a chunk stand at the head of the row, as if nothing was cached.
 
     Classes: C17.
-    Report: tanishqkumar/ssd 23; sgl-kernel-xpu 196.
+    Report: tanishqkumar/ssd 23; sgl-project/sgl-kernel-xpu 196.
     Effect: a prefill behind a hit misses most of its keys.
     Weakest check: attention/chunked-prefill.
     """
@@ -85,7 +85,7 @@ class WindowIgnored(SteppedAttention):
     """The window is taken, and nothing is done with it.
 
     Classes: C14.
-    Report: mistral.rs 246.
+    Report: EricLBuehler/mistral.rs 246.
     Effect: long rows see everything.
     Weakest check: attention/window.
     """
@@ -146,7 +146,7 @@ class AlibiSign(SteppedAttention):
     """ALiBi rewards distance.
 
     Classes: C21.
-    Report: none known of this form; nearest is nano-vllm 67 (a position off by one).
+    Report: none known of this form; nearest is GeeeekExplorer/nano-vllm 67 (a position off by one).
     Effect: far keys count most.
     Weakest check: attention/alibi.
     """
@@ -160,7 +160,7 @@ class PositionOffByOne(SteppedAttention):
     """The query stands one position too far.
 
     Classes: C21, C13.
-    Report: nano-vllm 67.
+    Report: GeeeekExplorer/nano-vllm 67.
     Effect: a chunk sees one token ahead, a window loses its oldest one.
     Weakest check: attention/window.
     """

@@ -42,7 +42,7 @@ class AdditiveMask(TailByProduct):
     """Keys that aren't seen get minus infinity added, which NaN survives.
 
     Classes: C15.
-    Report: Wan2GP 1628; Dao-AILab/flash-attention 1395.
+    Report: deepbeepmeep/Wan2GP 1628; Dao-AILab/flash-attention 1395.
     Effect: NaN in a key behind the row reaches the output.
     Weakest check: attention/poison.
     """
@@ -56,7 +56,7 @@ class KeepsLengths(SteppedAttention):
     """The plan of the longest row so far is kept.
 
     Classes: C16.
-    Report: rtp-llm 1321; flashinfer-ai/flashinfer 1028.
+    Report: alibaba/rtp-llm 1321; flashinfer-ai/flashinfer 1028.
     Effect: after a big batch, short rows lose their first token.
     Weakest check: attention/independence.
     """
@@ -81,7 +81,7 @@ class RightOnce(SteppedAttention):
     """The first call leaves something behind that spoils every other.
 
     Classes: C16.
-    Report: tt-metal vLLM plugin 104; LLMs-from-scratch 925.
+    Report: tenstorrent/vllm-tt-plugin 104; rasbt/LLMs-from-scratch 925.
     Effect: only the first call is right.
     Weakest check: attention/independence.
     """
@@ -150,7 +150,7 @@ class RowOrder(SteppedAttention):
     """The first row has the page table of the second.
 
     Classes: C17, C18.
-    Report: attention-gym 189; sglang-jax 1545.
+    Report: meta-pytorch/attention-gym 189; sgl-project/sglang-jax 1545.
     Effect: a row reads another sequence.
     Weakest check: attention/placement.
     """
@@ -168,7 +168,7 @@ class UnusedEntries(SteppedAttention):
     """What stands in the table behind the last block reaches the output.
 
     Classes: C16.
-    Report: tt-metal vLLM plugin 104; vllm-project/vllm 39064.
+    Report: tenstorrent/vllm-tt-plugin 104; vllm-project/vllm 39064.
     Effect: a relative error of 1e-6 for each id behind the row.
     Weakest check: attention/placement.
     """

@@ -41,7 +41,7 @@ class SecondQueryTile(SteppedAttention):
     """The queries of a chunk behind the first 16 stand one position too far.
 
     Classes: C17.
-    Report: sgl-kernel-xpu 196 (several queries behind a cached prefix).
+    Report: sgl-project/sgl-kernel-xpu 196 (several queries behind a cached prefix).
     Effect: tokens of longer chunks see the one behind them.
     Weakest check: attention/chunked-prefill.
     """

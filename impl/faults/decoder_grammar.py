@@ -19,7 +19,7 @@ class BonusUnmasked(Verification):
     """The token behind the last draft isn't masked.
 
     Classes: C15, C04.
-    Report: vllm-project/vllm 44006; kronk 788.
+    Report: vllm-project/vllm 44006; ardanlabs/kronk 788.
     Effect: an impossible token where all drafts are accepted.
     Weakest check: decoder/grammar.
     """
@@ -50,7 +50,7 @@ class MaskAtFirstPosition(Processors):
     """Only the first position of a step is masked.
 
     Classes: C15.
-    Report: outlines 845; vllm-project/vllm 9423.
+    Report: dottxt-ai/outlines 845; vllm-project/vllm 9423.
     Effect: impossible tokens among the drafts and behind them.
     Weakest check: decoder/grammar.
     """

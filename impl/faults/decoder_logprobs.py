@@ -78,7 +78,7 @@ class LogprobsBeforeTruncation(Verification):
     """Log-probabilities are those before top-k, top-p and min-p.
 
     Classes: C22.
-    Report: trl 6789.
+    Report: huggingface/trl 6789.
     Effect: too low by the logarithm of what truncation keeps.
     Weakest check: decoder/logprobs.
     """

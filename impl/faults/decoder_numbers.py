@@ -47,7 +47,7 @@ class RequestsShareNumbers(ReferenceDecoder):
     """Every request has the same random numbers, whatever its seed.
 
     Classes: C08.
-    Report: hipfire 627 (constant seed).
+    Report: warpfront/hipfire 627 (constant seed).
     Effect: each request has the right law; equal ones get equal text.
     Weakest check: decoder/law-requests.
     """

@@ -13,7 +13,7 @@ class PenaltiesIgnoredWithDrafts(Processors):
     """Penalties do nothing as soon as a request has drafts.
 
     Classes: C14.
-    Report: vllm-project/vllm 18902; TensorRT-LLM 17701.
+    Report: vllm-project/vllm 18902; NVIDIA/TensorRT-LLM 17701.
     Effect: TV .24 [.13, .44] for frequency and presence .5.
     Weakest check: decoder/penalties.
     """
@@ -41,7 +41,7 @@ class PenaltiesAtFirstPosition(Processors):
     """Penalties count at the first position of a step only.
 
     Classes: C14.
-    Report: mlx-node 11 (review).
+    Report: mlx-node/mlx-node 11 (review).
     Effect: accepted drafts and the bonus token come from the law without penalties.
     Weakest check: decoder/penalties.
     """

@@ -41,7 +41,7 @@ class BonusFromPadding(Verification):
     """Rows with fewer drafts than others take their bonus token from the last row of the padded block.
 
     Classes: C11.
-    Report: mlc-llm 2949 (wrong indices of draft tokens).
+    Report: mlc-ai/mlc-llm 2949 (wrong indices of draft tokens).
     Effect: a uniform token behind the last draft.
     Weakest check: decoder/bystanders.
     """
@@ -73,7 +73,7 @@ class AbortLeaksTail(ReferenceDecoder):
     """An aborted request keeps the block that its last step wrote.
 
     Classes: C17.
-    Report: vllm-project/vllm 46283; RBLN vllm-rbln 903.
+    Report: vllm-project/vllm 46283; RBLN-SW/vllm-rbln 903.
     Effect: a block is lost with each abort.
     Weakest check: decoder/blocks.
     """
@@ -93,7 +93,7 @@ class AbortEndsAnother(Scheduler):
     """Aborting a request that waits takes the last one out of the queue, whichever that is.
 
     Classes: C12.
-    Report: mlx-lm 1528 (an abort uses what another round left).
+    Report: ml-explore/mlx-lm 1528 (an abort uses what another round left).
     Effect: a request never ends, the aborted one runs.
     Weakest check: decoder/progress.
     """
@@ -107,7 +107,7 @@ class TableOfTheRowBefore(SequenceCache):
     """A sample that joins uses the block table of the one that left last, for its first forward pass.
 
     Classes: C12.
-    Report: tt vllm plugin 104; vllm-project/vllm 43434.
+    Report: tenstorrent/vllm-tt-plugin 104; vllm-project/vllm 43434.
     Effect: the KV of its prompt lands in blocks of others.
     Weakest check: decoder/bystanders.
     """

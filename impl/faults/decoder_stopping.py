@@ -53,7 +53,7 @@ class RejectedStopEnds(ReferenceDecoder):
     """A stop token among the drafts ends the sample, also where it was rejected.
 
     Classes: C16.
-    Report: openvino.genai 1951.
+    Report: openvinotoolkit/openvino.genai 1951.
     Effect: samples are too short.
     Weakest check: decoder/law-stop.
     """
@@ -93,7 +93,7 @@ class BonusAfterRejection(Verification):
     """After a rejected draft comes its replacement, and then one more token, from the row behind the draft.
 
     Classes: C04, C06.
-    Report: lucidrains/speculative-decoding 3; openvino.genai 4190.
+    Report: lucidrains/speculative-decoding 3; openvinotoolkit/openvino.genai 4190.
     Effect: the token behind a replacement follows a draft that was rejected.
     Weakest check: decoder/speculation.
     """
@@ -111,7 +111,7 @@ class GreedyWithDrafts(Verification):
     """Rows with drafts are verified greedily, whatever their temperature.
 
     Classes: C03.
-    Report: sgl-project/sglang 31214; SwiftLM 88.
+    Report: sgl-project/sglang 31214; SharpAI/SwiftLM 88.
     Effect: TV .65 [.27, .83].
     Weakest check: decoder/law.
     """

@@ -11,7 +11,7 @@ class RefusesTheLastBlock(FaultyManager):
     """A prompt that fills the pool exactly is refused.
 
     Classes: C6.
-    Report: none known of this form; nearest is Megatron-LM 5822 (a pool that is just full).
+    Report: none known of this form; nearest is NVIDIA/Megatron-LM 5822 (a pool that is just full).
     Effect: one block is never used.
     Weakest check: kv/partition.
     """
@@ -27,7 +27,7 @@ class CountsCachedTwice(FaultyManager):
     """Blocks that are cached and idle count as free twice.
 
     Classes: C6.
-    Report: sgl-project/sglang 35270; Megatron-LM 5822.
+    Report: sgl-project/sglang 35270; NVIDIA/Megatron-LM 5822.
     Effect: admission promises blocks that aren't there.
     Weakest check: kv/partition.
     """
@@ -42,7 +42,7 @@ class TakesABlockEarly(FaultyManager):
     """A full last block already brings the next one.
 
     Classes: C13.
-    Report: pegainfer 291, 350.
+    Report: pegainfer-project/pegainfer 291, 350.
     Effect: a page without a token stands in the table.
     Weakest check: kv/waste.
     """
@@ -68,7 +68,7 @@ class TakesOneBlockAtMost(FaultyManager):
     """However many tokens are appended, one block is added.
 
     Classes: C6, C13.
-    Report: ROCm ATOM 250.
+    Report: ROCm/ATOM 250.
     Effect: the last tokens have no slots.
     Weakest check: kv/waste.
     """
@@ -86,7 +86,7 @@ class KeepsMoreThanItDeclares(FaultyManager):
     """A rejection keeps blocks for eight more tokens, and nobody is told.
 
     Classes: C12.
-    Report: none known of this form; nearest is SGLang 13826 (blocks of drafts stay held).
+    Report: none known of this form; nearest is sgl-project/sglang 13826 (blocks of drafts stay held).
     Effect: blocks that nobody may need are held.
     Weakest check: kv/waste.
     """

@@ -19,7 +19,7 @@ class CopiesFullBlocks(FaultyManager):
     """A divergence at a block boundary copies the full block before it.
 
     Classes: C2.
-    Report: TensorRT-LLM 8813 (superfluous partial copies).
+    Report: NVIDIA/TensorRT-LLM 8813 (superfluous partial copies).
     Effect: none on content; a copy and a block are lost.
     Weakest check: kv/copy-budget.
     """
@@ -46,7 +46,7 @@ class CopiesOneStepLate(FaultyManager):
     """Copies come with the list of the next step, after the write.
 
     Classes: C2.
-    Report: TensorRT-LLM 8813, 9056.
+    Report: NVIDIA/TensorRT-LLM 8813, 9056.
     Effect: the copy overwrites what was written meanwhile.
     Weakest check: kv/content.
     """
@@ -65,7 +65,7 @@ class CopiesBothWays(FaultyManager):
     """The list of copies holds a cycle.
 
     Classes: C2.
-    Report: TensorRT-LLM 9056.
+    Report: NVIDIA/TensorRT-LLM 9056.
     Effect: what is read depends on the order of the copies.
     Weakest check: kv/copy-order.
     """
@@ -107,7 +107,7 @@ class ReusesSourcesOfCopies(FaultyManager):
     """The source of a waiting copy is handed out before the copy is made.
 
     Classes: C22.
-    Report: TensorRT-LLM 15546.
+    Report: NVIDIA/TensorRT-LLM 15546.
     Effect: foreign KV is copied.
     Weakest check: kv/copy-order.
     """

@@ -84,7 +84,7 @@ class CountsEveryRelease(FaultyManager):
     """Freeing a sequence twice adds a block to the counter of free ones.
 
     Classes: C4.
-    Report: vllm-project/vllm 42571; mllm 688.
+    Report: vllm-project/vllm 42571; UbiquitousLearning/mllm 688.
     Effect: blocks that don't exist are promised.
     Weakest check: kv/release.
     """
@@ -122,7 +122,7 @@ class SwapMixesBlocks(FaultyManager):
     """What comes back from the host comes back in reverse.
 
     Classes: C24, C22.
-    Report: TensorRT-LLM 8813.
+    Report: NVIDIA/TensorRT-LLM 8813.
     Effect: the blocks of a sequence stand in the wrong order.
     Weakest check: kv/content.
     """

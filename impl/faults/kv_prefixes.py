@@ -17,7 +17,7 @@ class KeepsKeysOfReusedBlocks(FaultyManager):
     """A cached block that is handed out again can still be hit.
 
     Classes: C8.
-    Report: vllm-project/vllm 4761; nano-vllm 163.
+    Report: vllm-project/vllm 4761; GeeeekExplorer/nano-vllm 163.
     Effect: another prompt's KV is hit.
     Weakest check: kv/cached-immutable.
     """
@@ -35,7 +35,7 @@ class KeyWithoutLastToken(FaultyManager):
     """The key of a block leaves its last token out.
 
     Classes: C9.
-    Report: kekzl imp 1301.
+    Report: kekzl/imp 1301.
     Effect: a prompt hits KV of another last token.
     Weakest check: kv/hit.
     """
@@ -54,7 +54,8 @@ class KeyOfLowBytes(FaultyManager):
     """The key of a block holds the low byte of each token id.
 
     Classes: C9.
-    Report: none known of this form; nearest is openvino.genai 3722 (blocks are found by a hash alone).
+    Report: none known of this form; nearest is openvinotoolkit/openvino.genai 3722 (blocks are found by a
+    hash alone).
     Effect: a prompt hits KV of token ids that differ by multiples of 256.
     Weakest check: kv/hit.
     """
@@ -73,7 +74,7 @@ class KeyWithoutParent(FaultyManager):
     """The key of a block leaves out what comes before it.
 
     Classes: C9.
-    Report: OpenVINO model_server 4376.
+    Report: openvinotoolkit/model_server 4376.
     Effect: equal tokens after another prefix hit wrong KV.
     Weakest check: kv/hit.
     """
@@ -85,7 +86,7 @@ class KeyWithoutNamespace(FaultyManager):
     """Adapters and salts are left out of the keys.
 
     Classes: C9.
-    Report: vllm-project/vllm 3264, 44250; xLLM 2047.
+    Report: vllm-project/vllm 3264, 44250; xLLM-AI/xllm 2047.
     Effect: one adapter hits another's KV.
     Weakest check: kv/hit.
     """
@@ -119,7 +120,7 @@ class KeyOfTwoBits(FaultyManager):
     """A block is found by a hash alone, of two bits; its tokens are never compared.
 
     Classes: C9.
-    Report: openvino.genai 3722; Mooncake 644.
+    Report: openvinotoolkit/openvino.genai 3722; kvcache-ai/Mooncake 644.
     Effect: any prompt may hit any block.
     Weakest check: kv/hit.
     """
@@ -147,7 +148,7 @@ class HitsBehindHoles(FaultyManager):
     """The head of a prefix is evicted first, and a hit goes on behind the hole.
 
     Classes: C23, C8.
-    Report: llm-d-inference-sim 705, 704.
+    Report: llm-d/llm-d-inference-sim 705, 704.
     Effect: blocks stand at the wrong positions.
     Weakest check: kv/hit.
     """
@@ -164,7 +165,7 @@ class HitStaysFree(FaultyManager):
     """An idle block that is hit stays in the line of blocks to be handed out.
 
     Classes: C7.
-    Report: mini-sglang 52.
+    Report: sgl-project/mini-sglang 52.
     Effect: the block of a live sequence is handed out.
     Weakest check: kv/partition.
     """
@@ -197,7 +198,7 @@ class HitsTheWholePrompt(FaultyManager):
     """A prompt that is cached to its end leaves no token to compute.
 
     Classes: C11.
-    Report: vllm-project/vllm 3193; mlx-lm 1581.
+    Report: vllm-project/vllm 3193; ml-explore/mlx-lm 1581.
     Effect: there are no logits to continue from.
     Weakest check: kv/hit.
     """

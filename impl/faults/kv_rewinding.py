@@ -10,7 +10,7 @@ class RollbackDoesNothing(FaultyManager):
     """A rollback succeeds and changes nothing.
 
     Classes: C12.
-    Report: mlx-lm 846, 1109; mlx-swift-lm 424.
+    Report: ml-explore/mlx-lm 846, 1109; ml-explore/mlx-swift-lm 424.
     Effect: rejected tokens stay.
     Weakest check: kv/rollback.
     """
@@ -53,7 +53,7 @@ class RollbackKeepsBlocks(FaultyManager):
     """A rollback gives no block back.
 
     Classes: C12.
-    Report: SGLang 13826.
+    Report: sgl-project/sglang 13826.
     Effect: blocks without tokens are held.
     Weakest check: kv/waste.
     """
@@ -66,7 +66,7 @@ class RollbackDropsPartialBlock(FaultyManager):
     """A rollback into a block gives the whole block back.
 
     Classes: C12, C13.
-    Report: TensorRT-LLM 16448.
+    Report: NVIDIA/TensorRT-LLM 16448.
     Effect: tokens that stay have no slot.
     Weakest check: kv/waste.
     """
@@ -79,7 +79,7 @@ class RollbackLeaks(FaultyManager):
     """A rollback takes blocks out of the table and never releases them.
 
     Classes: C12, C5.
-    Report: TensorRT-LLM 16455.
+    Report: NVIDIA/TensorRT-LLM 16455.
     Effect: blocks are lost.
     Weakest check: kv/refcount.
     """
@@ -92,7 +92,7 @@ class AcceptsOneMore(FaultyManager):
     """One rejected draft stays.
 
     Classes: C12.
-    Report: mlx-lm 1528.
+    Report: ml-explore/mlx-lm 1528.
     Effect: a rejected token is attended to.
     Weakest check: kv/accept.
     """
@@ -106,7 +106,7 @@ class AcceptForgetsOneMore(FaultyManager):
     """A rejection takes the last accepted draft with it.
 
     Classes: C12.
-    Report: lablup/mlxcel 994; onnxruntime-genai 1110.
+    Report: lablup/mlxcel 994; microsoft/onnxruntime-genai 1110.
     Effect: an accepted token is lost.
     Weakest check: kv/accept.
     """

@@ -17,7 +17,7 @@ class NoCopyOnWrite(FaultyManager):
     """A shared tail is written where it is.
 
     Classes: C1.
-    Report: Avarok atlas 692, 1193.
+    Report: Avarok-Cybersecurity/atlas 692, 1193.
     Effect: the other sequence reads foreign KV; invisible while both write equal tokens.
     Weakest check: kv/write-shared.
     """
@@ -34,7 +34,7 @@ class CopyOnWriteFromThree(FaultyManager):
     """A block of two sequences counts as private.
 
     Classes: C1.
-    Report: vmlx 198.
+    Report: jjang-ai/vmlx 198.
     Effect: the other of two sequences reads foreign KV.
     Weakest check: kv/write-shared.
     """
@@ -96,7 +96,8 @@ class ForkSharesLookahead(FaultyManager):
     """A fork takes the blocks of the declared look-ahead over, and both sides write their next tokens there.
 
     Classes: C1.
-    Report: none known of this form; nearest are Avarok atlas 692, 1193 (a second writer gets a tail block).
+    Report: none known of this form; nearest are Avarok-Cybersecurity/atlas 692, 1193 (a second writer gets a
+    tail block).
     Effect: the other sequence reads foreign KV.
     Weakest check: kv/write-shared.
     """
@@ -133,7 +134,7 @@ class ReversesNeighbour(FaultyManager):
     """An append turns the table of another sequence round.
 
     Classes: C16.
-    Report: tt-metal vLLM plugin 104.
+    Report: tenstorrent/vllm-tt-plugin 104.
     Effect: a bystander reads its blocks in the wrong order.
     Weakest check: kv/bystanders.
     """
@@ -149,7 +150,7 @@ class NamesOneBlock(FaultyManager):
     """The table names its first block for every position.
 
     Classes: C16.
-    Report: rtp-llm 1321.
+    Report: alibaba/rtp-llm 1321.
     Effect: tokens of all blocks are written into one.
     Weakest check: kv/waste.
     """
@@ -164,7 +165,7 @@ class NamesForeignBlocks(FaultyManager):
     """The table names blocks beyond the pool.
 
     Classes: C16, C18.
-    Report: vllm-metal 526, 527.
+    Report: vllm-project/vllm-metal 526, 527.
     Effect: writes outside of the cache.
     Weakest check: kv/waste.
     """
@@ -178,7 +179,8 @@ class NamesBlocksInSevenBits(FaultyManager):
     """The table keeps seven bits of each id: those from 128 on wrap.
 
     Classes: C18.
-    Report: none known of this form; nearest is vllm-xpu-kernels 445 (an integer too narrow at block 2066).
+    Report: none known of this form; nearest is vllm-project/vllm-xpu-kernels 445 (an integer too narrow at
+    block 2066).
     Effect: once so many blocks are held, tokens are written into blocks that hold others.
     Weakest check: kv/refcount.
     """

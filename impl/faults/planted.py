@@ -19,9 +19,9 @@ class Fault:
     name : what it does, short.
     classes : fault classes of the catalogues of public reports: C01 to C22 for speculation, C1 to C25 for KV
         storage and attention.
-    report : the public report that it distils, repository and number.
+    report : the public report that it distils: ``owner/name number, number; owner/name number``.
     effect : how far it moves the law, where that is known.
-    weakest_check : the weakest check that can see it.
+    weakest_check : id of the weakest check that sees it, and in brackets where it shows, if that says more.
     make : builds the faulty implementation.
     """
 

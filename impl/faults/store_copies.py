@@ -87,7 +87,7 @@ class CopiesAfterTheWrite(FaultyStore):
     """The copy of a divergence is made after the write that it was made for.
 
     Classes: C2, C22.
-    Report: TensorRT-LLM 8813, 9056.
+    Report: NVIDIA/TensorRT-LLM 8813, 9056.
     Effect: the copy overwrites the token that diverges.
     Weakest check: store/content.
     """
@@ -103,7 +103,7 @@ class WritesSharedBlocks(FaultyStore):
     """A shared tail is written where it is.
 
     Classes: C1.
-    Report: Avarok atlas 692, 1193.
+    Report: Avarok-Cybersecurity/atlas 692, 1193.
     Effect: the other sequence reads foreign KV.
     Weakest check: store/bystanders.
     """
@@ -121,7 +121,7 @@ class ForkSharesRoom(FaultyStore):
     """A fork takes over the unused slots of its parent's last block.
 
     Classes: C1.
-    Report: vmlx 198.
+    Report: jjang-ai/vmlx 198.
     Effect: both write the same slots, as long as no further room is made.
     Weakest check: store/bystanders.
     """

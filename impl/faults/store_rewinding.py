@@ -80,7 +80,7 @@ class RollsBackFirstLayer(FaultyStore):
     """A rollback reaches the first layer only.
 
     Classes: C12, C14.
-    Report: mlx-swift-lm 424.
+    Report: ml-explore/mlx-swift-lm 424.
     Effect: rejected tokens stay in all other layers.
     Weakest check: store/rollback.
     """
@@ -98,7 +98,7 @@ class RollbackKeepsSharedRoom(FaultyStore):
     """A rollback moves the length alone; the next write goes to slots that a fork still reads.
 
     Classes: C12, C1.
-    Report: vllm-mlx 385.
+    Report: waybarrios/vllm-mlx 385.
     Effect: the fork loses tokens.
     Weakest check: store/bystanders.
     """
@@ -117,7 +117,7 @@ class AttendsOneShort(FaultyStore):
     """The newest token isn't attended to.
 
     Classes: C12, C17.
-    Report: onnxruntime-genai 1110.
+    Report: microsoft/onnxruntime-genai 1110.
     Effect: every output lacks a token.
     Weakest check: store/attention.
     """
@@ -140,7 +140,7 @@ class AttendsPadding(FaultyStore):
     """All rows of a batch have the length of the longest one.
 
     Classes: C13, C17.
-    Report: nano-vllm 213.
+    Report: GeeeekExplorer/nano-vllm 213.
     Effect: shorter rows attend to slots that were never written.
     Weakest check: store/attention.
     """
@@ -152,7 +152,7 @@ class AttendsInItsOwnOrder(FaultyStore):
     """The rows of a batch are taken in the order of admission, whatever was asked for.
 
     Classes: C17.
-    Report: attention-gym 189.
+    Report: meta-pytorch/attention-gym 189.
     Effect: rows attend to other sequences.
     Weakest check: store/batch.
     """

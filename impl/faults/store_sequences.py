@@ -15,7 +15,7 @@ class ForkByReference(FaultyStore):
     """A fork is a second name of its parent.
 
     Classes: C2, C3.
-    Report: Rapid-MLX 196.
+    Report: raullenchai/Rapid-MLX 196.
     Effect: what one appends, the other holds too.
     Weakest check: store/bystanders.
     """
@@ -52,7 +52,7 @@ class ForkLeavesLayersEmpty(FaultyStore):
     """A fork gets blocks of its own in all layers but the first, and nobody fills them.
 
     Classes: C3.
-    Report: TensorRT-LLM 15444.
+    Report: NVIDIA/TensorRT-LLM 15444.
     Effect: beams but the first read memory that was never written.
     Weakest check: store/content.
     """
@@ -130,7 +130,7 @@ class ReleasesTheNewest(FaultyStore):
     """A second release of a sequence ends the one that was admitted last.
 
     Classes: C4.
-    Report: jax-ml/sglang-jax 982, 994; mllm 688.
+    Report: sgl-project/sglang-jax 982, 994; UbiquitousLearning/mllm 688.
     Effect: a sequence that nobody released loses a token.
     Weakest check: store/release.
     """
@@ -156,7 +156,7 @@ class ClearsSharedBlocks(FaultyStore):
     """A release clears the blocks of the sequence, shared ones too.
 
     Classes: C7, C2.
-    Report: Rapid-MLX 196; Avarok atlas 373.
+    Report: raullenchai/Rapid-MLX 196; Avarok-Cybersecurity/atlas 373.
     Effect: a fork that lives on reads zeros.
     Weakest check: store/reorder.
     """

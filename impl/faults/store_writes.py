@@ -63,7 +63,7 @@ class WritesTheRowBefore(FaultyStore):
     """A padded row still has the slots of the call before, and is written.
 
     Classes: C16.
-    Report: rtp-llm 1321; tt-metal vLLM plugin 104.
+    Report: alibaba/rtp-llm 1321; tenstorrent/vllm-tt-plugin 104.
     Effect: a bystander, or the sequence itself, loses the token that was written before.
     Weakest check: store/bystanders.
     """
@@ -91,7 +91,7 @@ class LateWriteAfterRelease(FaultyStore):
     """The last write of a released sequence lands after its slots were handed out again.
 
     Classes: C22.
-    Report: vllm-project/vllm 45357; tpu-inference 3449.
+    Report: vllm-project/vllm 45357; vllm-project/tpu-inference 3449.
     Effect: the next sequence loses a token.
     Weakest check: store/content.
     """
@@ -145,7 +145,7 @@ class FirstLayerForAll(FaultyStore):
     """Keys of the first layer are stored in every layer.
 
     Classes: C18.
-    Report: vllm-xpu-kernels 445; tt-metal 54742.
+    Report: vllm-project/vllm-xpu-kernels 445; tenstorrent/tt-metal 54742.
     Effect: the other layers hold wrong keys.
     Weakest check: store/content.
     """
@@ -164,7 +164,7 @@ class OneLengthForAllLayers(FaultyStore):
     """One length for the whole sequence, advanced by the last layer: other layers write over their end.
 
     Classes: C24, C14.
-    Report: TensorRT-LLM 5448.
+    Report: NVIDIA/TensorRT-LLM 5448.
     Effect: a layer that runs ahead loses tokens.
     Weakest check: store/layers.
     """
@@ -180,7 +180,7 @@ class LayersShareMemory(FaultyStore):
     """The keys of neighbouring layers lie in one tensor.
 
     Classes: C18.
-    Report: kvcached 399.
+    Report: ovg-project/kvcached 399.
     Effect: what one layer stores, the other holds.
     Weakest check: store/content.
     """
@@ -195,7 +195,7 @@ class ScaleLostOnOnePath(FaultyStore):
     """Values are stored with a scale of 4, which one of two ways to append doesn't apply.
 
     Classes: C19.
-    Report: sgl-project/sglang 18904, 20705; kekzl imp 1189.
+    Report: sgl-project/sglang 18904, 20705; kekzl/imp 1189.
     Effect: values that took that way are read four times too large.
     Weakest check: store/layers.
     """

@@ -19,7 +19,7 @@ class RatioInverted(ChainVerifier):
     Classes: C06.
     Report: huggingface/transformers 28508 (several deviations of the match count from the paper).
     Effect: TV .31 [.15, .51] at V = 32.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def ratio(self, step: Step) -> Numbers:
@@ -33,7 +33,7 @@ class AcceptIfMoreProbable(ChainVerifier):
     Classes: C06.
     Report: flashinfer-ai/flashinfer, the reference in its trace tests of the chain kernel (no issue).
     Effect: TV like that of the acceptance rate lost, .1 to .3 on random laws.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def passes(self, step: Step, numbers: Numbers) -> Passes:
@@ -47,7 +47,7 @@ class AcceptAlways(ChainVerifier):
     Classes: C06.
     Report: vllm-project/vllm-ascend 13730.
     Effect: emits the draft law; TV .31 [.15, .51] at V = 32.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def passes(self, step: Step, numbers: Numbers) -> Passes:
@@ -61,7 +61,7 @@ class LastPlaceUnchecked(ChainVerifier):
     Classes: C06.
     Report: huggingface/transformers 28508.
     Effect: draft law at the last drafted place.
-    Weakest check: marginal of the last drafted place.
+    Weakest check: law/completed (the last drafted place).
     """
 
     def passes(self, step: Step, numbers: Numbers) -> Passes:
@@ -75,9 +75,9 @@ class FirstUnchecked(ChainVerifier):
     """The loop over drafts starts one late: the first draft is accepted without a test.
 
     Classes: C06.
-    Report: lattice 243.
+    Report: ohdearquant/lattice 243.
     Effect: TV .25 of the first token (V = 8, K = 3).
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def passes(self, step: Step, numbers: Numbers) -> Passes:
@@ -93,7 +93,7 @@ class TieRejected(ChainVerifier):
     Classes: C06.
     Report: none known; what happens if u < p / q is written for a branch that excludes p = q.
     Effect: none on random laws; with equal laws every draft is lost and the accepted length is 0.
-    Weakest check: accepted length, with exact ties.
+    Weakest check: law/length (exact ties).
     """
 
     def passes(self, step: Step, numbers: Numbers) -> Passes:
@@ -107,7 +107,7 @@ class ImpossibleAccepted(ChainVerifier):
     Classes: C06.
     Report: sgl-project/sglang 35771 (there only if the random number is 0 too).
     Effect: impossible tokens, as often as the draft model proposes them.
-    Weakest check: support, with zeros in the target law.
+    Weakest check: law/support (zeros in the target law).
     """
 
     def passes(self, step: Step, numbers: Numbers) -> Passes:
@@ -121,7 +121,7 @@ class InclusiveAtZero(ChainVerifier):
     Classes: C06.
     Report: sgl-project/sglang 35771.
     Effect: 2^-24 a draft with numbers of 24 bits, 2^-53 here.
-    Weakest check: injected uniforms, u = 0 with a target probability of 0.
+    Weakest check: law/boundary (u = 0 with a target probability of 0).
     """
 
     def passes(self, step: Step, numbers: Numbers) -> Passes:
@@ -135,7 +135,7 @@ class LooseThreshold(ChainVerifier):
     Classes: C10.
     Report: sgl-project/sglang 8068 (threshold_acc).
     Effect: TV .12 [.03, .27] at V = 32.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def ratio(self, step: Step) -> Numbers:
@@ -149,7 +149,7 @@ class DraftZeroedBeforeTest(ChainVerifier):
     Classes: C05, C06.
     Report: vllm-project/vllm-ascend 2881.
     Effect: no such draft is ever accepted; TV .09 [.03, .53] at V = 32.
-    Weakest check: first token, with drafts that weren't drawn.
+    Weakest check: law/completed (the first token, with drafts that weren't drawn).
     """
 
     def ratio(self, step: Step) -> Numbers:
@@ -163,7 +163,7 @@ class RatioBias(ChainVerifier):
     Classes: C06, C19.
     Report: none known; stands for every small acceptance error, such as a coarse or shifted random number.
     Effect: at most 1 % of the mass of accepted drafts with a ratio below 1.
-    Weakest check: accepted length, where one ratio is a little below 1.
+    Weakest check: law/length (where one ratio is a little below 1).
     """
 
     factor: ClassVar[float] = 1.01
@@ -179,7 +179,7 @@ class SmallRatioBias(RatioBias):
     Classes: C06, C19.
     Report: none known; the smallest acceptance error that the suite promises to see.
     Effect: at most .3 % of the mass of accepted drafts with a ratio below 1.
-    Weakest check: accepted length, where one ratio is a little below 1.
+    Weakest check: law/length (where one ratio is a little below 1).
     """
 
     factor = 1.003
@@ -191,7 +191,7 @@ class BlockRuleTokenResidual(ChainVerifier):
     Classes: C09.
     Report: vllm-project/vllm-ascend 7807.
     Effect: first token right, later ones not.
-    Weakest check: completed law of K + 1 tokens.
+    Weakest check: law/joint (accepted length and tokens together).
     """
 
     claims = "block"

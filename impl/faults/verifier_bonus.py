@@ -13,9 +13,9 @@ class BonusFromDraft(ChainVerifier):
     """The bonus token is drawn from the law of the last draft.
 
     Classes: C04.
-    Report: kronk 788 (a bonus that bypasses the sampler).
+    Report: ardanlabs/kronk 788 (a bonus that bypasses the sampler).
     Effect: TV .03 of the token behind K = 3 drafts; all others are right.
-    Weakest check: law of the bonus token.
+    Weakest check: law/bonus.
     """
 
     def bonus(self, step: Step, numbers: Numbers) -> Added:
@@ -33,9 +33,9 @@ class BonusByArgmax(ChainVerifier):
     """The bonus token is the target's most probable one, whatever the temperature.
 
     Classes: C03, C04.
-    Report: kronk 788.
+    Report: ardanlabs/kronk 788.
     Effect: TV .11 of the token behind K = 3 drafts; all others are right.
-    Weakest check: law of the bonus token.
+    Weakest check: law/bonus.
     """
 
     def bonus(self, step: Step, numbers: Numbers) -> Added:
@@ -49,7 +49,7 @@ class BonusFromLastDraftRow(ChainVerifier):
     Classes: C04, C09.
     Report: NVIDIA/TensorRT-LLM 15098 (wrong logits slice).
     Effect: none where all places have one law; else that of another row, TV .8 on random laws.
-    Weakest check: law of the bonus token, with laws that depend on the place.
+    Weakest check: law/bonus (with laws that depend on the place).
     """
 
     def bonus(self, step: Step, numbers: Numbers) -> Added:

@@ -47,7 +47,7 @@ class TargetTemperatureIgnored(ChainVerifier):
     Classes: C02.
     Report: vllm-project/vllm 10198.
     Effect: TV .17 [.12, .24] at temperature .7, V = 32.
-    Weakest check: first token, temperature other than 1.
+    Weakest check: law/completed (the first token, temperature other than 1).
     """
 
     def target_laws(self, batch: VerifyBatch) -> TargetTable:
@@ -61,7 +61,7 @@ class DraftTemperatureIgnored(ChainVerifier):
     Classes: C01.
     Report: vllm-project/vllm-ascend 6685.
     Effect: that of a wrong declared draft law.
-    Weakest check: first token, temperature other than 1.
+    Weakest check: law/rejected (temperature other than 1).
     """
 
     def draft_laws(self, batch: VerifyBatch) -> DraftTable:
@@ -77,7 +77,7 @@ class DraftUntruncated(ChainVerifier):
     Classes: C01.
     Report: huggingface/transformers 47932.
     Effect: median TV .05, worst .31 on a real pair of models with top-k 50 (the reporter).
-    Weakest check: first token, truncated drafts.
+    Weakest check: law/completed (the first token, truncated drafts).
     """
 
     def draft_laws(self, batch: VerifyBatch) -> DraftTable:
@@ -93,7 +93,7 @@ class ArgmaxDraft(ChainVerifier):
     Classes: C01.
     Report: huggingface/transformers 32867.
     Effect: TV .35 [.11, .66] at V = 32.
-    Weakest check: first token, own drafter.
+    Weakest check: law/completed (the first token, own drafter).
     """
 
     def drafting_law(
@@ -109,7 +109,7 @@ class TemperatureTwice(ChainVerifier):
     Classes: C02.
     Report: vllm-project/vllm-ascend 6685 (processing on both sides of a changed interface).
     Effect: TV .15 [.07, .21] at temperature .7, V = 32.
-    Weakest check: first token, temperature other than 1.
+    Weakest check: law/completed (the first token, temperature other than 1).
     """
 
     def target_laws(self, batch: VerifyBatch) -> TargetTable:
@@ -125,7 +125,7 @@ class MinPIgnored(ChainVerifier):
     Classes: C02.
     Report: vllm-project/vllm 42744.
     Effect: TV .07 [.03, .15] at min-p .05; an impossible token after some 15 draws.
-    Weakest check: support, min-p.
+    Weakest check: law/support (min-p).
     """
 
     def target_laws(self, batch: VerifyBatch) -> TargetTable:
@@ -144,7 +144,7 @@ class TopPIgnored(ChainVerifier):
     Classes: C02.
     Report: vllm-project/vllm 10198.
     Effect: TV .09 [.08, .10] at top-p .9; an impossible token after some 11 draws.
-    Weakest check: support, top-p.
+    Weakest check: law/support (top-p).
     """
 
     def target_laws(self, batch: VerifyBatch) -> TargetTable:
@@ -156,9 +156,9 @@ class TopPBeforeTopK(ChainVerifier):
     """The target is truncated by top-p first, by top-k second.
 
     Classes: C02.
-    Report: sgl-project/sglang 36173; fastllm 738.
+    Report: sgl-project/sglang 36173; ztxz16/fastllm 738.
     Effect: TV .07 [.04, .10] for top-k 8 and top-p .9 at V = 32.
-    Weakest check: first token, top-k with top-p.
+    Weakest check: law/completed (the first token, top-k with top-p).
     """
 
     def target_laws(self, batch: VerifyBatch) -> TargetTable:
@@ -177,7 +177,7 @@ class TopPEdgeLost(ChainVerifier):
     Classes: C19.
     Report: flashinfer-ai/flashinfer 2202 (boundary token missed).
     Effect: the mass of one token, up to 1 - top-p and more.
-    Weakest check: zero count of a possible token, top-p.
+    Weakest check: law/completed (a possible token never comes, top-p).
     """
 
     def target_laws(self, batch: VerifyBatch) -> TargetTable:
@@ -198,7 +198,7 @@ class GreedyAlways(ChainVerifier):
     Classes: C03.
     Report: sgl-project/sglang 31214, 32922.
     Effect: TV .65 [.27, .83] at V = 32.
-    Weakest check: first token, temperature above 0.
+    Weakest check: law/completed (the first token, temperature above 0).
     """
 
     def greedy(self, step: Step) -> Bool[Tensor, " batch"]:
@@ -212,7 +212,7 @@ class TypicalAcceptance(ChainVerifier):
     Classes: C10.
     Report: vllm-project/vllm 5131.
     Effect: TV .33 at V = 32.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def ratio(self, step: Step) -> Float64[Tensor, "batch drafts"]:

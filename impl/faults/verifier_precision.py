@@ -23,7 +23,7 @@ class HalfPrecisionRecovery(ChainVerifier):
     Classes: C19.
     Report: vllm-project/vllm 37798 (low-precision noise loses the tail).
     Effect: tokens of less than 2^-11 are lost or drawn too often; needs thousands of tokens.
-    Weakest check: first token, V of 4096 and more; same noise against the spec.
+    Weakest check: law/wide (the first token, V of 4096 and more).
     """
 
     def recover(
@@ -43,7 +43,7 @@ class CoarseAcceptanceNumbers(ChainVerifier):
     Classes: C19.
     Report: vllm-project/vllm 37798 (family of low-precision random numbers).
     Effect: acceptance is off by up to 2^-8; drafts with a ratio above 1 - 2^-8 are never rejected.
-    Weakest check: accepted length, where one ratio is a little below 1.
+    Weakest check: law/length (where one ratio is a little below 1).
     """
 
     def acceptance_numbers(self, step: Step) -> Float64[Tensor, "batch drafts"]:
@@ -57,7 +57,7 @@ class DraftInBfloat16(ChainVerifier):
     Classes: C01, C19.
     Report: deepseek-ai/DeepSpec 31.
     Effect: TV .002 [.0004, .005] at V = 32; 3e6 samples, or one comparison with the same noise.
-    Weakest check: draft law, own drafter.
+    Weakest check: law/proved (own drafter).
     """
 
     def drafting_law(

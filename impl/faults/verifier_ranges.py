@@ -12,9 +12,9 @@ class LongRunsUnchecked(ChainVerifier):
     """Drafts behind the fifth are accepted without a test: the mask of rejections is too short.
 
     Classes: C06.
-    Report: lattice 243 (a draft that the loop over the drafts doesn't reach).
+    Report: ohdearquant/lattice 243 (a draft that the loop over the drafts doesn't reach).
     Effect: none with five drafts or fewer; behind them the draft law.
-    Weakest check: law of the tokens behind the fifth, six drafts or more.
+    Weakest check: law/prefixes (tokens behind the fifth, six drafts or more).
     """
 
     def accepted_length(self, step: Step, passes: Bool[Tensor, "batch drafts"]) -> Int64[Tensor, " batch"]:
@@ -29,7 +29,7 @@ class LastTileLost(ChainVerifier):
     Classes: C05, C20.
     Report: flashinfer-ai/flashinfer 2202 (the token at a boundary is missed for some shapes).
     Effect: none where 1024 divides V; else the last tokens replace no draft.
-    Weakest check: first token, with a wide vocabulary that no tile divides.
+    Weakest check: law/wide (the first token, a vocabulary that no tile divides).
     """
 
     def excess(
@@ -46,9 +46,10 @@ class LowTemperatureGreedy(ChainVerifier):
     """Rows of a temperature below .3 are verified as greedy ones.
 
     Classes: C03.
-    Report: mlxcel 902; SwiftLM 88 (equality with the most probable token at a temperature above 0).
+    Report: lablup/mlxcel 902; SharpAI/SwiftLM 88 (equality with the most probable token at a temperature
+    above 0).
     Effect: none at common temperatures; below, one minus the largest probability.
-    Weakest check: first token, temperature below .3.
+    Weakest check: law/completed (the first token, temperature below .3).
     """
 
     def greedy(self, step: Step) -> Bool[Tensor, " batch"]:

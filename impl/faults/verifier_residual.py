@@ -15,9 +15,9 @@ class NoResidual(ChainVerifier):
     """The replacement is drawn from the target law.
 
     Classes: C05.
-    Report: Spec-RL 14.
+    Report: ShopeeLLM/Spec-RL 14.
     Effect: TV .13 [.07, .19] at V = 32.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def residual(self, target: Laws, draft: Laws) -> Laws:
@@ -31,7 +31,7 @@ class AbsoluteResidual(ChainVerifier):
     Classes: C05.
     Report: none known of this form; family of SafeAILab/EAGLE 20.
     Effect: TV .15 [.08, .38] at V = 32.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def excess(self, target: Laws, draft: Laws) -> Laws:
@@ -45,7 +45,7 @@ class SwappedResidual(ChainVerifier):
     Classes: C05.
     Report: SafeAILab/EAGLE 20 (family of wrong residuals).
     Effect: only tokens that are too probable already.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def excess(self, target: Laws, draft: Laws) -> Laws:
@@ -59,7 +59,7 @@ class UnnormalisedResidual(ChainVerifier):
     Classes: C05.
     Report: vllm-project/vllm-ascend 7807 (family of wrong residuals).
     Effect: the last token gets the missing mass, even if it is impossible.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def normalised(self, weights: Laws, otherwise: Laws) -> Laws:
@@ -75,7 +75,7 @@ class FlooredResidual(ChainVerifier):
     Classes: C05.
     Report: vllm-project/vllm 13933 (found in review).
     Effect: TV 1e-4 at V = 32; above one half at V = 128k.
-    Weakest check: support, with a wide vocabulary or zeros in the target law.
+    Weakest check: law/support (a wide vocabulary, or zeros in the target law).
     """
 
     def excess(self, target: Laws, draft: Laws) -> Laws:
@@ -89,7 +89,7 @@ class LastTokenLost(ChainVerifier):
     Classes: C05, C20.
     Report: vllm-project/vllm, advisory GHSA-8wr5-jm2h-8r4f (boundary of the vocabulary in the recovery).
     Effect: the mass of one token; token 0 where no other is left.
-    Weakest check: first token, with a small vocabulary.
+    Weakest check: law/completed (the first token, with a small vocabulary).
     """
 
     def residual(self, target: Laws, draft: Laws) -> Laws:
@@ -113,7 +113,7 @@ class ResidualOfFirstRow(ChainVerifier):
     Classes: C05, C09.
     Report: huggingface/transformers 28166 (wrong index).
     Effect: none where all places have one law; else that of another residual.
-    Weakest check: residual law by place.
+    Weakest check: law/rejected (place by place).
     """
 
     def recover(self, step: Step, rows: Rejected, places: Rejected, numbers: Numbers) -> Rejected:
@@ -127,7 +127,7 @@ class RejectedPlaceDropped(ChainVerifier):
     Classes: C06.
     Report: openvinotoolkit/openvino.genai 4190.
     Effect: TV .21 of the first token (V = 8, K = 3); the accepted length is right.
-    Weakest check: first token, with laws that depend on the place.
+    Weakest check: law/completed (the first token, with laws that depend on the place).
     """
 
     def recover(self, step: Step, rows: Rejected, places: Rejected, numbers: Numbers) -> Rejected:

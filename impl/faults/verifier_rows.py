@@ -19,7 +19,7 @@ class NextTargetRow(ChainVerifier):
     Classes: C09, C11.
     Report: NVIDIA/TensorRT-LLM 15098.
     Effect: none where all places have one law; else first-token TV .58 (V = 8, K = 3).
-    Weakest check: first token, with laws that depend on the place.
+    Weakest check: law/completed (the first token, with laws that depend on the place).
     """
 
     def target_laws(self, batch: VerifyBatch) -> Float64[Tensor, "batch drafts+1 vocabulary"]:
@@ -37,7 +37,7 @@ class PaddedStride(ChainVerifier):
     Classes: C11.
     Report: vllm-project/vllm 35398 (found in review: per-token data where per-request data belongs).
     Effect: none with equal lengths, or the longest row first; else another row decides.
-    Weakest check: ragged batch with laws that depend on the row.
+    Weakest check: law/completed (a ragged batch with laws that depend on the row).
     """
 
     def ratio(self, step: Step) -> Float64[Tensor, "batch drafts"]:
@@ -56,7 +56,7 @@ class NeighbourDraftRow(ChainVerifier):
     Classes: C11.
     Report: vllm-project/vllm 35398; mlc-ai/mlc-llm 2949.
     Effect: TV .30 on random laws; none where all rows have one law.
-    Weakest check: first token, with laws that depend on the row.
+    Weakest check: law/completed (the first token, with laws that depend on the row).
     """
 
     def draft_laws(self, batch: VerifyBatch) -> DraftTable:
@@ -71,7 +71,7 @@ class FirstRowDecidesGreedy(ChainVerifier):
     Classes: C03, C11.
     Report: vllm-project/vllm 27077; vllm-project/vllm-ascend 5423 (greedy marker lost in mixed batches).
     Effect: random rows behind a greedy one get the most probable token; TV .65 at V = 32.
-    Weakest check: batch of greedy and random rows.
+    Weakest check: law/support (a batch of greedy and random rows).
     """
 
     def greedy(self, step: Step) -> Bool[Tensor, " batch"]:
@@ -86,7 +86,7 @@ class VocabularyShifted(ChainVerifier):
     Classes: C20.
     Report: vllm-project/vllm-ascend 16166.
     Effect: TV .29 [.16, .49] at V = 32.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def draft_laws(self, batch: VerifyBatch) -> DraftTable:
@@ -101,7 +101,7 @@ class LengthsOfLastStep(ChainVerifier):
     Classes: C12.
     Report: vllm-project/vllm 46899 (drafts and counts of the previous step, asynchronous scheduling).
     Effect: none while lengths stay; else drafts are lost, or padding is verified.
-    Weakest check: two steps with other lengths, accepted length.
+    Weakest check: law/protocol (two steps with other lengths).
     """
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ class PassesCounted(ChainVerifier):
     Classes: C06.
     Report: huggingface/transformers 28508 (match count).
     Effect: drafts behind a rejection are kept; the first token is right for one draft only.
-    Weakest check: accepted length.
+    Weakest check: law/length.
     """
 
     def accepted_length(self, step: Step, passes: Bool[Tensor, "batch drafts"]) -> Int64[Tensor, " batch"]:
@@ -33,7 +33,7 @@ class NoStop(ChainVerifier):
     Report: lucidrains/speculative-decoding 3.
     Effect: first token right, TV .11 of pairs, .22 of triples (V = 8, K = 3); every marginal right if all
     laws are the same.
-    Weakest check: accepted length, or the law of pairs.
+    Weakest check: law/length.
     """
 
     def assemble(
@@ -70,7 +70,7 @@ class FirstTokenBias(ChainVerifier):
     Classes: C06.
     Report: none known; stands for a rare wrong path, such as a fallback after a numerical failure.
     Effect: moves at most 1 % of the mass of the first token.
-    Weakest check: impossible outcome where drafts are accepted for certain; else first token.
+    Weakest check: law/support (where drafts are accepted for certain).
     """
 
     share: ClassVar[float] = 0.01
@@ -98,7 +98,7 @@ class SmallFirstTokenBias(FirstTokenBias):
     Classes: C06.
     Report: none known; stands for a rare wrong path, such as a fallback after a numerical failure.
     Effect: moves at most .3 % of the mass of the first token.
-    Weakest check: impossible outcome where drafts are accepted for certain; else first token.
+    Weakest check: law/support (where drafts are accepted for certain).
     """
 
     share = 0.003
@@ -110,7 +110,7 @@ class SmallestFirstTokenBias(FirstTokenBias):
     Classes: C06.
     Report: none known; stands for a rare wrong path, such as a fallback after a numerical failure.
     Effect: moves at most .1 % of the mass of the first token.
-    Weakest check: impossible outcome where drafts are accepted for certain; else first token.
+    Weakest check: law/support (where drafts are accepted for certain).
     """
 
     share = 0.001

@@ -24,7 +24,7 @@ class AcceptanceNumberReused(ChainVerifier):
     Classes: C07.
     Report: flashinfer-ai/flashinfer 424.
     Effect: the number is known to be large, so early tokens are drawn too rarely.
-    Weakest check: first token.
+    Weakest check: law/completed (the first token).
     """
 
     def recovery_numbers(self, step: Step, places: Int64[Tensor, " batch"]) -> Float64[Tensor, " batch"]:
@@ -37,9 +37,9 @@ class OneNumberForAllPlaces(ChainVerifier):
     """One number decides about all drafts of a row.
 
     Classes: C07.
-    Report: Rapid-MLX 2140.
+    Report: raullenchai/Rapid-MLX 2140.
     Effect: first token right; TV .08 of pairs, .14 of triples (V = 8, K = 3).
-    Weakest check: accepted length.
+    Weakest check: law/length.
     """
 
     def acceptance_numbers(self, step: Step) -> Numbers:
@@ -54,7 +54,7 @@ class NeighbourNumbers(ChainVerifier):
     Classes: C08.
     Report: ml-explore/mlx-lm 1245 (equal requests give equal text).
     Effect: every row has the right law; neighbours aren't independent.
-    Weakest check: pairs of neighbouring rows.
+    Weakest check: law/rows (neighbours).
     """
 
     def numbers(self, params: RowParameters, seed: int, use: str, count: int, position: int = 0) -> Numbers:
@@ -72,7 +72,7 @@ class SharedGumbelNoise(ChainVerifier):
     Classes: C07.
     Report: vllm-project/vllm 47386.
     Effect: TV .03 in the reporter's case, .02 [.002, .032] at V = 32; none for two tokens.
-    Weakest check: first token, own drafter, a searched pair of laws.
+    Weakest check: law/completed (the first token, own drafter, a searched pair of laws).
     """
 
     def draft(
@@ -147,7 +147,7 @@ class DraftNumberAccepts(ChainVerifier):
     Classes: C07.
     Report: vllm-project/vllm 54282.
     Effect: low tokens are accepted too often, high ones too rarely.
-    Weakest check: first token, own drafter.
+    Weakest check: law/completed (the first token, own drafter).
     """
 
     def acceptance_numbers(self, step: Step) -> Numbers:
@@ -164,9 +164,9 @@ class StreamRestarted(ChainVerifier):
     """Every call of verify starts the same random stream.
 
     Classes: C08.
-    Report: hipfire 627 (constant seed).
+    Report: warpfront/hipfire 627 (constant seed).
     Effect: one call has the right law; calls repeat each other.
-    Weakest check: pairs of calls.
+    Weakest check: law/completed (over many calls, which repeat each other).
     """
 
     def verify(
@@ -187,7 +187,7 @@ class DraftStreamRestarted(ChainVerifier):
     Classes: C08.
     Report: ggml-org/llama.cpp 27694.
     Effect: first token right; TV .03 of pairs, .14 of triples over rounds (V = 8, K = 3).
-    Weakest check: pairs of calls, own drafter.
+    Weakest check: law/drafts (pairs of calls).
     """
 
     def draft(
@@ -203,7 +203,7 @@ class SeedsDroppedInMixedBatch(ChainVerifier):
     Classes: C08.
     Report: vllm-project/vllm 51226.
     Effect: the law is right; a seeded row isn't reproducible.
-    Weakest check: replay of a seeded row in a mixed batch.
+    Weakest check: law/row-seeds (a mixed batch).
     """
 
     def numbers(self, params: RowParameters, seed: int, use: str, count: int, position: int = 0) -> Numbers:

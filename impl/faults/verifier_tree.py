@@ -63,7 +63,7 @@ class SiblingsWithReplacement(TreeVerifier):
     Classes: C09.
     Report: none known of this form; NVIDIA/TensorRT-LLM 15098 verified a tree with other laws than its own.
     Effect: TV .0074 [.004, .110] for two children at V = 32.
-    Weakest check: first token, trees.
+    Weakest check: law/trees (the first token).
     """
 
     def refused(self, target: Law, draft: Law, token: Token, replacement: bool) -> tuple[Law, Law]:
@@ -77,7 +77,7 @@ class SiblingsWithoutReplacement(TreeVerifier):
     Classes: C09.
     Report: none known of this form; NVIDIA/TensorRT-LLM 15098 verified a tree with other laws than its own.
     Effect: TV .0077 for two children at V = 32.
-    Weakest check: first token, trees.
+    Weakest check: law/trees (the first token).
     """
 
     def refused(self, target: Law, draft: Law, token: Token, replacement: bool) -> tuple[Law, Law]:
@@ -91,7 +91,7 @@ class SiblingResidualNotNormalised(TreeVerifier):
     Classes: C09.
     Report: none known of this form; the rule is asked about in SafeAILab/EAGLE 93, 95, 110.
     Effect: TV .023 [.004, .064] for two candidates that weren't drawn, V = 32.
-    Weakest check: first token, trees.
+    Weakest check: law/trees (the first token).
     """
 
     def refused(self, target: Law, draft: Law, token: Token, replacement: bool) -> tuple[Law, Law]:
