@@ -3,7 +3,7 @@
 import numpy as np
 
 from tokenlaw.spec.models import contexts
-from tokenlaw.spec.session_models import Table
+from tokenlaw.spec.session_models import Hashed, Table
 
 ORDER = 2
 """The next token depends on the last two, so that one that isn't the last matters too."""
@@ -48,3 +48,8 @@ def table_models(vocabulary_size: int, seed: int) -> tuple[Table, Table]:
         laws = pairs[number % len(pairs)]
         rows.append([tuple(weights[token] / TWELFTHS for token in tokens) for weights in laws])
     return Table(ORDER, tuple(target for target, _ in rows)), Table(ORDER, tuple(draft for _, draft in rows))
+
+
+def hashed_models(vocabulary_size: int, seed: int) -> tuple[Hashed, Hashed]:
+    """Target and draft that look at every token; the same seed gives the same ones."""
+    return Hashed(vocabulary_size, seed), Hashed(vocabulary_size, seed + 1_000)

@@ -7,14 +7,17 @@ import pytest
 
 from support.known_laws import independent
 from tokenlaw.checks import load_suites
+from tokenlaw.impl.engine.decoder import ReferenceDecoder
 from tokenlaw.impl.faults import DECODER_FAULTS, DECODER_INNOCENTS, Fault, Innocent
 from tokenlaw.impl.faults.targets import DECODING, SUSPECTS
+from tokenlaw.properties.decoder_expected import certain_tokens
 from tokenlaw.spec.contracts import DECODER
 from tokenlaw.spec.decoder_contract import DecoderConfig
 from tokenlaw.spec.laws import Tokens
 from tokenlaw.spec.models import in_floats, random_table_model
 from tokenlaw.spec.requests import DecodeRequest, Grammar, logprobs, sample_law
 from tokenlaw.spec.sampling import SamplingParameters
+from tokenlaw.spec.session_models import Hashed
 from tokenlaw.stats.enumeration.exact_law import exact_law
 from tokenlaw.stats.enumeration.law import total_variation
 
@@ -134,6 +137,22 @@ def test_a_fault_shows_in_logprobs(name: str) -> None:
     """Fixed seeds: nothing is left to chance."""
     make = DECODER_FAULTS[name].make
     assert not all(logprobs_are_right(make, 10 * seed) for seed in range(10))
+
+
+@pytest.mark.parametrize("name", [None, "rejected_drafts_are_found"])
+def test_a_prompt_that_goes_on_with_a_rejected_draft(name: str | None) -> None:
+    """Greedy: the first request drafts token 1 behind its prompt, and gets 0 in its place."""
+    make = ReferenceDecoder if name is None else DECODER_FAULTS[name].make
+    target, draft = (Hashed(2, seed).model() for seed in (3, 1003))
+    sampling, prompt = {"temperature": 0.0}, (1, 0, 1)
+    decoder = make(DecoderConfig(target, draft, 2))
+    first = decoder.submit(asked(prompt=prompt, num_tokens=3, sampling=sampling), seed=1)
+    decoder.step()
+    decoder.step()
+    assert decoder.generated(first)[0][0] == 0
+    second = asked(prompt=(*prompt, 1, 0, 1), num_tokens=3, sampling=sampling)
+    right = certain_tokens(target, second)
+    assert (decoder.decode(second, seed=2) == [right]) == (name is None)
 
 
 def test_exact_logprobs_are_right() -> None:

@@ -22,7 +22,7 @@ from tokenlaw.impl.faults import (
     targets,
 )
 from tokenlaw.impl.faults.store_base import FaultyStore
-from tokenlaw.impl.faults.store_moves import MovingLayer
+from tokenlaw.impl.faults.store_moves import MovingLayer, MovingTwoLayer
 from tokenlaw.impl.faults.targets import ATTENTION, DECODING, FAMILIES, KV, SPECULATION, SUSPECTS, Suspect
 from tokenlaw.spec.contracts import KV_STORE, VERIFIER, Implementation
 from tokenlaw.spec.suites import Profile, ignore
@@ -42,6 +42,8 @@ SAMPLE = (
     "rollback_does_nothing",
     "fork_by_reference",
     "reorders_by_candidate",
+    "rejected_drafts_keep_their_key",
+    "moves_over_waiting_blocks",
     "store_rollback_clips",
     "attends_in_its_own_order",
     "group_modulo",
@@ -121,8 +123,13 @@ class Moves(FaultyStore):
     first = others = MovingLayer
 
 
-def test_a_store_whose_blocks_move_is_exact_if_all_sharers_are_told() -> None:
-    target = Implementation("moves", "1", {KV_STORE: Moves})
+class MovesTwo(FaultyStore):
+    first = others = MovingTwoLayer
+
+
+@pytest.mark.parametrize("store", [Moves, MovesTwo])
+def test_a_store_whose_blocks_move_is_exact_if_all_are_told_and_copies_stay_in_order(store: Any) -> None:
+    target = Implementation("moves", "1", {KV_STORE: store})
     suite = load_suites()[KV_STORE]
     selected = frozenset(check.id for check in suite.checks)
     found = suite.run(target, profile=FEW, seed=0, selected=selected, progress=ignore)

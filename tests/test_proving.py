@@ -14,7 +14,6 @@ from support.proofs import (
     ROWS,
     SETTINGS,
     TREE,
-    Make,
     case,
     request,
     whole,
@@ -60,13 +59,13 @@ def test_the_references_are_proved_in_all_cases(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("make", [innocent.make for innocent in INNOCENTS.values()], ids=INNOCENTS)
-def test_innocents_are_proved_in_larger_cases_too(make: Make) -> None:
-    row = proof(request(make), 50_000, lambda: None)
+@pytest.mark.parametrize("name", INNOCENTS)
+def test_innocents_are_proved_in_larger_cases_too(name: str) -> None:
+    row = proof(request(INNOCENTS[name].make), 50_000, lambda: None)
     assert row.verdict is Verdict.HOLDS
     assert "couldn't be" not in row.message
     assert row.statistics is not None
-    assert row.statistics["tv_at_most"] < 1e-14
+    assert row.statistics["tv_at_most"] < (ROUNDING if name == "rounds_by_rows" else 1e-14)
 
 
 def test_the_laws_of_a_tree_reach_its_deepest_node() -> None:

@@ -128,8 +128,10 @@ def _cells(row: Row, checks: Sequence[str]) -> tuple[Cell, ...]:
 def _cell(kill: Kill) -> Cell:
     """Few operations, or samples, are a deep colour.
 
-    >>> _cell(Kill("kv/content", operations=3)), _cell(Kill("law/joint", samples=12_000, seconds=0.5))
-    (Cell(told='3 operations', short='3', depth=81), Cell(told='12,000 samples in 0.5 s', short='12k', depth=32))
+    >>> _cell(Kill("kv/content", operations=3))
+    Cell(told='3 operations', short='3', depth=81)
+    >>> _cell(Kill("law/joint", samples=12_000, seconds=0.5))
+    Cell(told='12,000 samples in 0.5 s', short='12k', depth=32)
     """
     counted = {
         "operations": kill.operations,

@@ -7,6 +7,7 @@ from tokenlaw.impl.engine.cache import SequenceCache
 from tokenlaw.impl.engine.runner import Run, TableRunner
 from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.faults.kv_prefixes import KeyWithoutParent
+from tokenlaw.impl.faults.kv_publishing import RejectedDraftsKeepTheirKey
 from tokenlaw.impl.faults.kv_rewinding import AcceptForgetsOneMore, AcceptsOneMore, RollbackLeaks
 from tokenlaw.impl.faults.kv_sharing import NoCopyOnWrite
 
@@ -15,7 +16,7 @@ class RejectedDraftsStay(FaultyManager):
     """Rejected drafts stay in the cache: trimming does nothing.
 
     Classes: C17.
-    Report: ml-explore/mlx-lm 1109, 846; tpu-inference 3178.
+    Report: ml-explore/mlx-lm 1109, 846; vllm-project/tpu-inference 3178.
     Effect: later tokens attend to text that never came.
     Weakest check: decoder/speculation.
     """
@@ -29,7 +30,7 @@ class OneRejectedDraftStays(AcceptsOneMore):
     """A rollback leaves one rejected draft in the cache.
 
     Classes: C17.
-    Report: imp 667.
+    Report: kekzl/imp 667.
     Effect: later tokens attend to a rejected one, and stand one position too far.
     Weakest check: decoder/speculation.
     """
@@ -39,7 +40,7 @@ class AcceptedDraftLost(AcceptForgetsOneMore):
     """A rollback takes the last accepted draft with it.
 
     Classes: C17.
-    Report: imp 667; ml-explore/mlx-examples 149.
+    Report: kekzl/imp 667; ml-explore/mlx-examples 149.
     Effect: later tokens don't attend to an accepted one.
     Weakest check: decoder/speculation.
     """
@@ -49,7 +50,7 @@ class LastTokenNotWritten(TableRunner):
     """The KV of the token behind a run of drafts isn't written; its slot keeps that of the rejected draft.
 
     Classes: C17.
-    Report: vllm-project/vllm 40831; imp 667.
+    Report: vllm-project/vllm 40831; kekzl/imp 667.
     Effect: the replaced draft is attended to in place of its replacement.
     Weakest check: decoder/speculation.
     """
@@ -75,7 +76,7 @@ class DraftsInSharedBlocks(NoCopyOnWrite):
     """Drafts and tokens are written into blocks that another sample shares.
 
     Classes: C17.
-    Report: Avarok atlas 692, 1193.
+    Report: Avarok-Cybersecurity/atlas 692, 1193.
     Effect: forks and samples read each other's tokens; invisible while both write equal ones, as in a tail
     with room for one token.
     Weakest check: decoder/logprobs.
@@ -99,7 +100,7 @@ class RejectedBlocksLeak(RollbackLeaks):
     """The blocks of rejected drafts never come back.
 
     Classes: C17.
-    Report: TensorRT-LLM 16455.
+    Report: NVIDIA/TensorRT-LLM 16455.
     Effect: the pool runs dry.
     Weakest check: decoder/blocks.
     """
@@ -115,6 +116,16 @@ class PrefixesByLastBlock(KeyWithoutParent):
     """
 
 
+class RejectedDraftsAreFound(RejectedDraftsKeepTheirKey):
+    """Blocks of drafts reach the prefix cache, and stay there when other tokens replace rejected ones.
+
+    Classes: C17.
+    Report: vllm-project/vllm 43559, 57128.
+    Effect: a later request whose prompt has the rejected tokens attends to KV of others.
+    Weakest check: decoder/law-requests.
+    """
+
+
 DECODER_CACHE_FAULTS: tuple[tuple[str, type[object]], ...] = (
     ("rejected_drafts_stay", RejectedDraftsStay),
     ("one_rejected_draft_stays", OneRejectedDraftStays),
@@ -124,5 +135,6 @@ DECODER_CACHE_FAULTS: tuple[tuple[str, type[object]], ...] = (
     ("copies_forgotten", CopiesForgotten),
     ("rejected_blocks_leak", RejectedBlocksLeak),
     ("prefixes_by_last_block", PrefixesByLastBlock),
+    ("rejected_drafts_are_found", RejectedDraftsAreFound),
 )
 """Names and classes."""

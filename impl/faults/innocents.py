@@ -1,16 +1,18 @@
 """Correct rules that users report as bugs: a suite must stay silent on each of them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from typing import Any
 
+import torch
 from jaxtyping import Float64
 from torch import Tensor
 
 from tokenlaw.impl.faults.verifier_base import ChainVerifier
 from tokenlaw.impl.faults.verifier_tree import TreeVerifier
+from tokenlaw.spec.generation_contracts import VerifyBatch
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,27 @@ class ResidualInPlace(ChainVerifier):
         return target.clone().sub_(draft).clamp_(min=0)
 
 
+class UniformWithoutResidual(ChainVerifier):
+    """Draws from all tokens alike where the residual law has no mass."""
+
+    def normalised(
+        self, weights: Float64[Tensor, "laws vocabulary"], otherwise: Float64[Tensor, "laws vocabulary"]
+    ) -> Float64[Tensor, "laws vocabulary"]:
+        """Weights over their sum; the same weight for each token where the sum is zero."""
+        return super().normalised(weights, torch.full_like(otherwise, 1 / otherwise.shape[-1]))
+
+
+class RoundsByRows(ChainVerifier):
+    """Has logits in single precision, whose last bits depend on how many rows are computed at one time."""
+
+    precision = torch.float32
+
+    def target_laws(self, batch: VerifyBatch) -> Float64[Tensor, "batch drafts+1 vocabulary"]:
+        """Laws of the rounded logits."""
+        logits = batch.target_logits.float() * (1 + len(batch.target_logits) % 3 * torch.finfo().eps)
+        return replace(batch, target_logits=logits.to(batch.target_logits.dtype)).target_probs
+
+
 def _reference(path: str) -> Any:
     """Builds ``module:class`` of the reference verifiers, imported on first use."""
     module, name = path.split(":")
@@ -56,11 +79,16 @@ _ROWS: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
     ("one_hot", "vllm-project/vllm 40149; sgl-project/sglang 10308",
      "accepting with target(x), else target without x, is exact for any draft law independent of the "
      "verifier's numbers; only acceptance is lost", partial(_reference, "one_hot:OneHotVerifier")),
-    ("sample_and_match", "mlx-swift-lm 459", "what is emitted is always drawn from the target",
+    ("sample_and_match", "ml-explore/mlx-swift-lm 459", "what is emitted is always drawn from the target",
      partial(_reference, "sample_and_match:SampleAndMatchVerifier")),
     ("block", "vllm-project/vllm-ascend 7808 (the right form of 7807)", "Sun et al. 2024, theorem 1",
      partial(_reference, "block:BlockVerifier")),
-    ("residual_in_place", "NJUNLP/MCSD 5; TorchCode 16", "nothing reads the law again", ResidualInPlace),
+    ("residual_in_place", "NJUNLP/MCSD 5", "nothing reads the law again", ResidualInPlace),
+    ("uniform_without_residual", "duoan/TorchCode 16",
+     "a draft is rejected only where the target has less than the draft law, and so more elsewhere: by "
+     "rounding alone the sum is zero", UniformWithoutResidual),
+    ("rounds_by_rows", "vllm-project/vllm 41758, 54506; huggingface/transformers 39421",
+     "the law moves by what single precision explains, greedy rows at near ties alone", RoundsByRows),
     ("top_k_tree", "SafeAILab/EAGLE 93, 95, 110, 171, 183, 221, 283",
      "candidates that weren't drawn count as certain: accept with target(x), else zero and normalise",
      partial(_reference, "top_k_tree:TopKTreeVerifier")),

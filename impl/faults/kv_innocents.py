@@ -64,7 +64,11 @@ class DropsTheLastUnit(FaultyManager):
 
 
 class EvictsHeadsFirst(FaultyManager):
-    """Evicts the first block of a prefix before those that need it, and stops hits at the hole."""
+    """Evicts the first block of a prefix before those that need it, and stops hits at the hole.
+
+    Catalogues of reports list it as a fault, a head that is freed first (C23). It costs hits and no content,
+    so here it counts as efficiency (K14 of the design), and it is an innocent.
+    """
 
     physical = HeadsGoFirst
 
@@ -187,18 +191,19 @@ _ROWS: tuple[tuple[str, str, str, Any], ...] = (
     ("declared_lookahead", "vllm-project/vllm 55092",
      "blocks that a rejection leaves for the next drafts are declared",
      partial(PagedBlockManager, lookahead=4)),
-    ("block_for_the_next_token", "nano-vllm 30, 66, 71, 150, 240", _SECTION, BlockForTheNextToken),
-    ("no_prefix_cache", "llm-d-inference-sim 704, 705", _EFFICIENCY, NoPrefixCache),
+    ("block_for_the_next_token", "GeeeekExplorer/nano-vllm 30, 66, 71, 150, 240", _SECTION,
+     BlockForTheNextToken),
+    ("no_prefix_cache", "llm-d/llm-d-inference-sim 704, 705", _EFFICIENCY, NoPrefixCache),
     ("drops_the_last_unit", "vllm-project/vllm 54360, 51771", _EFFICIENCY, DropsTheLastUnit),
-    ("evicts_heads_first", "LMCache 443; llm-d-inference-sim 704", _ORPHANS, EvictsHeadsFirst),
+    ("evicts_heads_first", "LMCache/LMCache 443; llm-d/llm-d-inference-sim 704", _ORPHANS, EvictsHeadsFirst),
     ("evicts_newest_first", "sgl-project/sglang 32459", _EFFICIENCY, EvictsNewestFirst),
     ("forgets_everything", "vllm-project/vllm 11186, 18668", _EFFICIENCY, ForgetsEverything),
     ("store", "vllm-project/vllm 55092", "room is made in whole blocks", PagedKVStore),
     ("copies_whole_forks", "vllm-project/vllm 55092", "forks needn't share", CopiesWholeForks),
     ("kernel", "vllm-project/vllm 5543, 7845", _ROUNDING, SteppedAttention),
     ("gathering_kernel", "vllm-project/vllm 42699", _ROUNDING, GatherAttention),
-    ("splits_by_batch", "vllm-project/vllm 39146; kekzl imp 1492; openvino.genai 4367", _ROUNDING,
-     SplitsByBatch),
+    ("splits_by_batch", "vllm-project/vllm 39146; kekzl/imp 1492; openvinotoolkit/openvino.genai 4367",
+     _ROUNDING, SplitsByBatch),
     ("rounds_weights", "vllm-project/vllm 5543", "the bound counts this rounding", RoundsWeights),
 )  # fmt: skip
 

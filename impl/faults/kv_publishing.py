@@ -103,7 +103,7 @@ class OverwritesPublishedBlocks(FaultyManager):
     """After a rollback into a published block, it is overwritten and can still be hit.
 
     Classes: C10, C12.
-    Report: vllm-mlx 385.
+    Report: waybarrios/vllm-mlx 385.
     Effect: a later prompt hits KV of other tokens.
     Weakest check: kv/cached-immutable.
     """
@@ -111,11 +111,28 @@ class OverwritesPublishedBlocks(FaultyManager):
     physical = _KeepsKey
 
 
+class RejectedDraftsKeepTheirKey(PublishesDrafts):
+    """A block that drafts fill can be hit at once, also after other tokens took the place of rejected ones.
+
+    Classes: C10, C12.
+    Report: vllm-project/vllm 43559, 57128 (states written over rejected drafts are found).
+    Effect: a later prompt with the rejected tokens hits KV of others.
+    Weakest check: kv/cached-immutable.
+    """
+
+    physical = _KeepsKey
+
+    def _truncate(self, record: SequenceRecord, length: int, blocks: int) -> None:
+        keys = record.keys.copy()
+        super()._truncate(record, length, blocks)
+        record.keys = keys
+
+
 class KeepsCacheOverWeights(FaultyManager):
     """The cache survives a change of the weights.
 
     Classes: C25.
-    Report: lmdeploy 4917; vllm-project/vllm 9744.
+    Report: InternLM/lmdeploy 4917; vllm-project/vllm 9744.
     Effect: old KV under new weights.
     Weakest check: kv/epoch.
     """
@@ -128,7 +145,7 @@ class PublishesOldEpochs(FaultyManager):
     """A sequence that lived across a change of the weights publishes what it wrote before.
 
     Classes: C25.
-    Report: NeMo-RL 4018.
+    Report: NVIDIA-NeMo/RL 4018.
     Effect: old KV under new weights.
     Weakest check: kv/epoch.
     """
@@ -160,6 +177,7 @@ PUBLISHING_FAULTS = (
     ("commit_survives_rollback", CommitSurvivesRollback),
     ("publishes_drafts", PublishesDrafts),
     ("overwrites_published_blocks", OverwritesPublishedBlocks),
+    ("rejected_drafts_keep_their_key", RejectedDraftsKeepTheirKey),
     ("keeps_cache_over_weights", KeepsCacheOverWeights),
     ("publishes_old_epochs", PublishesOldEpochs),
     ("reset_does_nothing", ResetDoesNothing),

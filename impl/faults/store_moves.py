@@ -1,27 +1,35 @@
-"""Blocks of a KV store that move, as defragmentation moves them, and who is told."""
+"""Blocks of a KV store that move, as defragmentation moves them: who is told, and what is copied first."""
 
 from collections.abc import Sequence
 
 from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.faults.store_base import FaultyLayer, FaultyStore
+from tokenlaw.impl.paged.copies import CopyQueue, Place
 from tokenlaw.impl.paged.layer import LayerSequence
 from tokenlaw.impl.paged.sequence import SequenceRecord
-from tokenlaw.spec.contracts import DEVICE
+from tokenlaw.spec.contracts import DEVICE, BlockCopy
 
 
 class MovingManager(FaultyManager):
     """Moves the last live block into an idle one whenever a sequence goes, and tells all who hold it.
 
     No block manager that is audited may do that, since tables of other sequences change; a store may.
+
+    Attributes
+    ----------
+    at_a_time : how many blocks move.
     """
+
+    at_a_time = 1
 
     def free(self, sequence: int) -> None:
         """Release, then move."""
         super().free(sequence)
         blocks = self._blocks
         live = [block for block in range(blocks.num_blocks) if blocks.references(block)]
-        if live and blocks.device.available():
-            self._move(max(live))
+        if blocks.device.available():
+            for block in reversed(live[-self.at_a_time :]):
+                self._move(block)
 
     def told(self, holders: Sequence[SequenceRecord]) -> Sequence[SequenceRecord]:
         """Those whose tables name the new block afterwards."""
@@ -51,6 +59,50 @@ class MovingLayer(FaultyLayer):
             self._copy(copy.source, copy.destination)
 
 
+class _InOrder(CopyQueue):
+    """Copies that must be made in the order in which they were decided: no source is held."""
+
+    def add(self, source: Place, destination: Place) -> None:
+        self._source_of[destination] = source
+
+    def _unhold(self, place: Place) -> None:
+        pass
+
+
+class MovesTwo(MovingManager):
+    """Moves the last two live blocks, the second one into the place that the first one has just left."""
+
+    queue, at_a_time = _InOrder, 2
+
+
+class MovingTwoLayer(MovingLayer):
+    """A layer of which two blocks move whenever a sequence goes."""
+
+    manager = MovesTwo
+
+
+class _CopiesLastFirst(MovesTwo):
+    def pending_copies(self) -> list[BlockCopy]:
+        """The other way round."""
+        return super().pending_copies()[::-1]
+
+
+class _CopyingLastFirst(MovingLayer):
+    manager = _CopiesLastFirst
+
+
+class MovesOverWaitingBlocks(FaultyStore):
+    """Two blocks move one after the other; the second is copied over the first before that one is copied.
+
+    Classes: C22.
+    Report: ggml-org/llama.cpp 5735, 12253 (cells are mixed up).
+    Effect: two blocks hold the content of one of them.
+    Weakest check: store/content.
+    """
+
+    first = others = _CopyingLastFirst
+
+
 class _TellsOne(MovingManager):
     def told(self, holders: Sequence[SequenceRecord]) -> Sequence[SequenceRecord]:
         """The first."""
@@ -73,4 +125,7 @@ class MoveTellsOneSharer(FaultyStore):
     first = others = _TellingOne
 
 
-MOVE_FAULTS = (("move_tells_one_sharer", MoveTellsOneSharer),)
+MOVE_FAULTS = (
+    ("moves_over_waiting_blocks", MovesOverWaitingBlocks),
+    ("move_tells_one_sharer", MoveTellsOneSharer),
+)
