@@ -162,14 +162,20 @@ def _forward_pass(draw: DrawFn, history: History, config: CacheConfig) -> list[O
 
 
 def _own_lengths(draw: DrawFn, history: History, config: CacheConfig, forks: bool = False) -> list[Operation]:
-    """Extend one layer of a sequence twice, perhaps fork it, and go on in the other layer, twice as well."""
+    """Extend one layer of a sequence twice, perhaps fork it, and go on in the other layer, twice as well.
+
+    Room is made in all layers: that of the layer behind is unused at the fork, and both may fill theirs.
+    """
     sequence, (ahead, behind) = _pick(draw, history), draw(any_of(((0, 1), (1, 0))))
-    lengths = evenly(1, config.block_size + 1)
+    lengths, child = evenly(1, config.block_size + 1), len(history.live)
+    orders = (
+        ((sequence, child), (child, sequence), (sequence, sequence)) if forks else ((sequence, sequence),)
+    )
     fork: list[Operation] = [Fork(sequence)] if forks else []
     return [
         *[AppendLayer(sequence, ahead, _tokens(draw(lengths))) for _ in range(2)],
         *fork,
-        *[AppendLayer(sequence, behind, _tokens(draw(lengths))) for _ in range(2)],
+        *[AppendLayer(one, behind, _tokens(draw(lengths))) for one in draw(any_of(orders))],
     ]
 
 
