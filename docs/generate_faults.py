@@ -58,10 +58,10 @@ same fault through a later consequence, and their traces are longer than {limit}
 
 WHY = """The traces of `kv/` need a pool that is full at the right moment, or a release that breaks halfway
 and leaves the sequence behind, and their operations are what fills it. Leaving out any four operations of
-those that were tried (`hit_stays_free`, `copies_full_blocks`, `leaks_on_refusal`), with any smaller pool,
-finds no smaller trace that is still refuted; so it isn't the shrinker that keeps them long. Those of
-`store/reorder` weren't looked into as deeply; `copies_keys_only` is shrunk to 5 operations when its checks
-run again, so the machine, which was busy, may have cut them short.
+those that were tried in an earlier run (`hit_stays_free`, `copies_full_blocks`, `leaks_on_refusal`), with
+any smaller pool, finds no smaller trace that is still refuted; so it isn't the shrinker that keeps them
+long. Those of `store/reorder` weren't looked into as deeply; shrinking ends after a while, and a busy
+machine gets less far.
 """
 
 COUNTED = {
