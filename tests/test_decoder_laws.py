@@ -19,6 +19,7 @@ from support.faulty_decoders import (
     UnmaskedBonus,
 )
 from support.small_decoders import SmallDecoder
+from tokenlaw.impl.faults import DECODER_FAULTS
 from tokenlaw.spec.verdicts import PROVED, Verdict
 from tokenlaw.stats.decoder_cases import law_cases
 from tokenlaw.stats.decoder_checks import (
@@ -60,6 +61,8 @@ def test_an_exact_decoder_is_proved_exact_in_every_respect() -> None:
         (SharedStream, REQUESTS),
         (DraftLogprobs, LOGPROBS),
         (ParametersOfTheFirst, SAMPLES),
+        (DECODER_FAULTS["rejected_drafts_are_found"].make, REQUESTS),
+        pytest.param(DECODER_FAULTS["drafts_in_shared_blocks"].make, SAMPLES, marks=pytest.mark.slow),
     ],
 )
 def test_each_fault_is_proved_wrong(make: Make, check: str) -> None:

@@ -14,13 +14,16 @@ from typing import Any, NoReturn
 import pytest
 
 from tokenlaw import faults
+from tokenlaw.checks import load_suites
 from tokenlaw.cli import main
 from tokenlaw.cli_faults import Family
 from tokenlaw.faults import Kill, Row, audit_all
 from tokenlaw.faults_report import lines, summary, to_data, word
 from tokenlaw.impl.faults import targets
 from tokenlaw.impl.faults.targets import FAMILIES, SUSPECTS, Suspect
+from tokenlaw.spec.contracts import BLOCK_MANAGER
 from tokenlaw.spec.suites import ignore
+from tokenlaw.spec.verdicts import Evidence, Verdict
 
 
 def row(name: str, *kills: Kill, unknown: str = "") -> Row:
@@ -50,6 +53,13 @@ def test_what_is_said_of_a_row() -> None:
         "2 of 3 faults killed (1 seen by one check alone), silent on 1 of 3 innocents; 9 s of processor time"
     )
     assert summary(ROWS[3:4]) == "silent on 1 of 1 innocents; 2 s of processor time"
+
+
+def test_a_kill_knows_how_long_it_took() -> None:
+    check = load_suites()[BLOCK_MANAGER].checks[0]
+    data = {"operations": [{}, {}]}
+    found = Evidence(check, Verdict.REFUTED, operations=900, seconds=0.256, counterexample=data)
+    assert faults._kill(found) == Kill(check.id, 2, None, 900, seconds=0.26)
 
 
 def test_the_matrix_as_data() -> None:

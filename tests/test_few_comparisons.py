@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -11,7 +12,9 @@ from hypothesis import strategies as st
 
 from tokenlaw.stats.enumeration import lazy_tensor_comparing, lazy_tensors
 from tokenlaw.stats.enumeration.exact_law import exact_law
-from tokenlaw.stats.enumeration.noise_book import FEW
+from tokenlaw.stats.enumeration.forms import EXPONENTIAL
+from tokenlaw.stats.enumeration.noise_book import FEW, NoiseBook
+from tokenlaw.stats.enumeration.tape import Tape
 
 NAN = float("nan")
 COMPARED = [
@@ -90,7 +93,7 @@ def test_bounds_of_other_shapes_and_kinds(
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: torch.rand(2).expand(2, 2),  # one number twice
+        lambda: torch.rand(2).expand(2, 2),  # of another shape
         lambda: 1 - torch.rand(2),
         lambda: torch.rand(2).log(),
         lambda: torch.empty(2).exponential_(),
@@ -116,6 +119,24 @@ def test_tensors_inside_of_a_transform_go_the_long_way(monkeypatch: pytest.Monke
     quick, slow, taken = paths(program, monkeypatch)
     assert quick == slow == ({(True, True): 0.25, (False, True): 0.25, (False, False): 0.5}, 3)
     assert taken == 0
+
+
+def test_one_number_with_several_bounds_is_decided_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = torch.tensor([0.25, 0.5, 0.25])
+    quick, slow, taken = paths(lambda: (torch.rand(1).expand(3) < bounds).tolist(), monkeypatch)
+    assert quick == slow == ({(True,) * 3: 0.25, (False, True, False): 0.25, (False,) * 3: 0.5}, 3)
+    assert taken > 0
+
+
+def test_only_numbers_as_they_were_drawn_are_plain() -> None:
+    book = NoiseBook(Tape())
+    book.fresh([0, 0], kind=EXPONENTIAL)
+    book.fresh([0], scale=2.0)
+    book.fresh([0], shift=1.0)
+    book.fresh([0] * (FEW + 1))
+    assert book.plain == {}
+    [handle] = book.fresh([0])
+    assert book.plain == {handle: book.read(np.array([handle])).variable.item()}
 
 
 def test_every_ordering_has_a_shortcut() -> None:

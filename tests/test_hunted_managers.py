@@ -7,8 +7,8 @@ import pytest
 
 from tokenlaw.impl.faults.kv_publishing import CommitIgnoresLength, CommitSurvivesRollback
 from tokenlaw.impl.faults.kv_sharing import ForkSharesLookahead
+from tokenlaw.impl.faults.store_moves import OrderedQueue
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
-from tokenlaw.impl.paged.copies import CopyQueue, Place
 from tokenlaw.impl.paged.sequence import SequenceRecord
 from tokenlaw.properties.block_manager_run import run_trace
 from tokenlaw.properties.history import History
@@ -71,22 +71,12 @@ class LeaksOnTheHost(PagedBlockManager):
         return copies
 
 
-class LendingQueue(CopyQueue):
-    """Copies whose sources aren't held."""
-
-    def add(self, source: Place, destination: Place) -> None:
-        self._source_of[destination] = source
-
-    def _unhold(self, place: Place) -> None:
-        pass
-
-
 class LendsSourcesOfCopies(PagedBlockManager):
     """A block is handed out while the copy of what it holds still waits."""
 
     def __init__(self, config: CacheConfig) -> None:
         super().__init__(config)
-        self._blocks.copies.__class__ = LendingQueue
+        self._blocks.copies.__class__ = OrderedQueue
 
 
 MISSED = [

@@ -1,5 +1,6 @@
 """Planted faults: described, named once, refuted by their weakest check; innocents: not refuted."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from tokenlaw.impl.faults.store_base import FaultyStore
 from tokenlaw.impl.faults.store_moves import MovingLayer, MovingTwoLayer
 from tokenlaw.impl.faults.targets import ATTENTION, DECODING, FAMILIES, KV, SPECULATION, SUSPECTS, Suspect
 from tokenlaw.spec.contracts import KV_STORE, VERIFIER, Implementation
-from tokenlaw.spec.suites import Profile, ignore
+from tokenlaw.spec.suites import PROFILES, Profile, ignore
 from tokenlaw.spec.verdicts import Verdict
 from tokenlaw.targets import resolve
 
@@ -109,6 +110,17 @@ def verdicts(suspect: Suspect, profile: Profile, only: str | None = None) -> dic
 def test_a_fault_is_refuted_by_its_weakest_check(name: str) -> None:
     fault: Any = SUSPECTS[name].planted
     assert verdicts(SUSPECTS[name], QUICK, fault.weakest_check)[fault.weakest_check] is Verdict.REFUTED
+
+
+def test_a_fault_of_unused_room_is_found_early() -> None:
+    """It takes a fork of a sequence with a layer behind, whose room both then fill."""
+    suite, suspect = load_suites()[KV_STORE], SUSPECTS["fork_shares_room"]
+    selected = frozenset(
+        {"store/bystanders", "store/layers"}
+    )  # layers alone are extended where both are asked
+    profile = replace(PROFILES["dev"], examples=120)
+    found = suite.run(suspect.implementation(), profile=profile, seed=0, selected=selected, progress=ignore)
+    assert [row.verdict for row in found] == [Verdict.REFUTED, Verdict.HOLDS]
 
 
 @pytest.mark.parametrize("name", [name for name in KV_INNOCENTS if SUSPECTS[name].family == KV])

@@ -78,8 +78,8 @@ class Statistics(msgspec.Struct, frozen=True):
     ledger: Any = None
     log_e: Any = None
 
-    def counted(self) -> set[str]:
-        """Names of what there is."""
+    def present(self) -> set[str]:
+        """Names of the parts that there are."""
         return {name for name in self.__struct_fields__ if getattr(self, name) is not None}
 
     def counts(self) -> dict[str, int]:

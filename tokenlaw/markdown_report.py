@@ -97,7 +97,7 @@ def _power(views: Iterable[CheckView]) -> str:
             continue
         power = statistics.power
         seen = [
-            deviation_seen(power.tv, statistics.counted()),
+            deviation_seen(power.tv, statistics.present()),
             f"{power.probability:g}",
             str(power.laws),
         ]

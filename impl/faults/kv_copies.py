@@ -95,8 +95,11 @@ class CopiesFromWaitingBlocks(FaultyManager):
     queue = _ForgetfulQueue
 
 
-class _UnheldQueue(CopyQueue):
+class UnheldQueue(CopyQueue):
+    """Copies whose sources aren't held."""
+
     def add(self, source: Place, destination: Place) -> None:
+        """Decide a copy out of where the content is now."""
         self._source_of[destination] = self._source_of.get(source, source)
 
     def _unhold(self, place: Place) -> None:
@@ -112,7 +115,7 @@ class ReusesSourcesOfCopies(FaultyManager):
     Weakest check: kv/copy-order.
     """
 
-    queue = _UnheldQueue
+    queue = UnheldQueue
 
 
 BLOCK_COPY_FAULTS = (

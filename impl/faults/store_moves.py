@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from tokenlaw.impl.faults.kv_base import FaultyManager
+from tokenlaw.impl.faults.kv_copies import UnheldQueue
 from tokenlaw.impl.faults.store_base import FaultyLayer, FaultyStore
-from tokenlaw.impl.paged.copies import CopyQueue, Place
+from tokenlaw.impl.paged.copies import Place
 from tokenlaw.impl.paged.layer import LayerSequence
 from tokenlaw.impl.paged.sequence import SequenceRecord
 from tokenlaw.spec.contracts import DEVICE, BlockCopy
@@ -59,20 +60,18 @@ class MovingLayer(FaultyLayer):
             self._copy(copy.source, copy.destination)
 
 
-class _InOrder(CopyQueue):
+class OrderedQueue(UnheldQueue):
     """Copies that must be made in the order in which they were decided: no source is held."""
 
     def add(self, source: Place, destination: Place) -> None:
+        """Decide a copy, also out of a place that itself waits for its content."""
         self._source_of[destination] = source
-
-    def _unhold(self, place: Place) -> None:
-        pass
 
 
 class MovesTwo(MovingManager):
     """Moves the last two live blocks, the second one into the place that the first one has just left."""
 
-    queue, at_a_time = _InOrder, 2
+    queue, at_a_time = OrderedQueue, 2
 
 
 class MovingTwoLayer(MovingLayer):

@@ -31,7 +31,7 @@ def compared(name: str, first: Any, second: Any) -> torch.Tensor | None:
     bounds = _bounds(handles, second) if handles.numel() <= FEW else None
     variables = [book.plain.get(handle) for handle in handles.reshape(-1).tolist()] if bounds else []
     known = [variable for variable in variables if variable is not None]
-    if not bounds or len(set(known)) < len(bounds):
+    if not bounds or len(known) < len(bounds):
         return None
     below = [_is_below(book, variable, bound) for variable, bound in zip(known, bounds, strict=True)]
     if name in ("gt", "ge"):  # nothing is above NaN, nor below it

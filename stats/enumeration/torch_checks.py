@@ -17,6 +17,8 @@ VMAP, TRANSFORMS = (
     vars(importlib.import_module(f"torch._functorch.{name}")) for name in ("vmap", "eager_transforms")
 )
 """Globals of the modules of torch that run functions transformed: their frames are known by them."""
+_NAMES = {torch.float32: "float", torch.float64: "double"}
+"""What torch calls dtypes in C++."""
 
 
 @cache
@@ -132,7 +134,3 @@ def check_integers(book: NoiseBook, name: str, dtype: torch.dtype, low: int, hig
     smallest = -largest if dtype.is_signed else 0
     if not smallest <= low <= high <= largest:
         refuse(book, name, f"of integers from {low} to {high} isn't done by torch itself in {dtype}")
-
-
-_NAMES = {torch.float32: "float", torch.float64: "double"}
-"""What torch calls dtypes in C++."""
