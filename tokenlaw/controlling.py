@@ -16,6 +16,9 @@ from tokenlaw.text import encodable, shortened
 REFERENCE_PART, BROKEN_PART = 8, 4
 """A control gets so many times less than the audit: examples, seconds, requests."""
 
+REFERENCE_REQUESTS = 16
+"""So many times fewer requests: each scenario has a cost of its own, however few it gets."""
+
 FEWEST_REQUESTS = 20_000
 """Requests that a broken wrapper gets at least, if the audit has so many; it takes them only if it must."""
 
@@ -89,7 +92,7 @@ def _reference(audited: Audited, progress: Progress) -> Control:
         return without("there is none of this contract")
     asked = frozenset(row.check.id for row in audited.evidence if row.verdict is not Verdict.NOT_SUPPORTED)
     reference = replace(REFERENCE, factories={contract: factory}, capabilities=_declared(contract))
-    found = _run(audited, reference, asked, _part(audited, REFERENCE_PART, 1), progress)
+    found = _run(audited, reference, asked, _part(audited, REFERENCE_PART, REFERENCE_REQUESTS, 1), progress)
     spoken = [row for row in found if row.verdict in (*_BAD, Verdict.HOLDS)]
     if not spoken:
         return without("none of what was asked could be decided")
@@ -120,7 +123,8 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
         why = "no check that could see it was asked and holds"
         return Control(contract, Kind.BROKEN, None, message=why, fault=fault)
     broken = wrapper.broken(audited.implementation, contract, audited.capabilities)
-    part = _part(audited, BROKEN_PART, FEWEST_REQUESTS)
+    profile, settings = _part(audited, BROKEN_PART, BROKEN_PART, FEWEST_REQUESTS)
+    part = profile, replace(settings, hurried=True)
     started, tried, told, decided = time.monotonic(), 0, "", False
     first = _at_first(wrapper.requests, able, part)
     for number, (check, much) in enumerate([*first, *((check, part) for check in able)], -len(first)):
@@ -142,12 +146,12 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
     return Control(contract, Kind.BROKEN, Verdict.HOLDS, message=message, fault=fault, tried=tried)
 
 
-def _part(audited: Audited, times: int, fewest: int) -> tuple[Profile, Settings]:
+def _part(audited: Audited, times: int, requests_times: int, fewest: int) -> tuple[Profile, Settings]:
     """Profile and settings with so many times less than those of the audit, but so many requests at least."""
     profile, settings = audited.profile, audited.settings
 
     def part(requests: int) -> int:
-        return min(requests, max(fewest, requests // times))
+        return min(requests, max(fewest, requests // requests_times))
 
     smaller = replace(
         profile,
