@@ -16,6 +16,7 @@ from tokenlaw.properties.attention_shrinking import shrink
 from tokenlaw.properties.attention_strategies import Dimensions, basic_cases, cases
 from tokenlaw.properties.attention_subject import Subject
 from tokenlaw.spec.announcing import announce, announce_evidence
+from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
 ENOUGH_CRASHES = 10
@@ -23,7 +24,7 @@ ENOUGH_CRASHES = 10
 
 
 SHRINK_SECONDS = 10.0
-"""Seconds at most that are spent on shrinking one failure."""
+"""Seconds of a `Stopwatch` at most that are spent on shrinking one failure."""
 
 BROKEN = "rule broken"
 """Kind of a failure that is a finding, not an exception."""
@@ -48,18 +49,24 @@ class Failure:
 
 
 class Search:
-    """Looks for a case that breaks one check."""
+    """Looks for a case that breaks one check.
+
+    Parameters
+    ----------
+    seconds : of a `Stopwatch`; when they are over the search ends as soon as every event has happened.
+    """
 
     def __init__(
         self,
         entry: AttentionCheck,
         subject: Subject,
         dimensions: Dimensions,
-        until: float,
+        seconds: float,
     ) -> None:
         subject.counts, subject.largest_ratio = Counter(), 0.0
         self.entry, self.subject, self.dimensions = entry, subject, dimensions
-        self.until = until
+        self.seconds, self.spent = seconds, Stopwatch()
+        self.left_out = 0
         self.refuted: Failure | None = None
         self.crash: Failure | None = None
         self.crashes = 0
@@ -68,10 +75,11 @@ class Search:
     def evidence(self, examples: int, seed: int) -> Evidence:
         """Search, shrink, and say what was found."""
         started = time.monotonic()
+        basic = list(basic_cases(self.entry.scope, self.dimensions, self.subject.capabilities))
         try:
-            for case in basic_cases(self.entry.scope, self.dimensions, self.subject.capabilities):
+            for self.left_out, case in zip(range(len(basic) - 1, -1, -1), basic, strict=True):
                 self._try(case)
-            if time.monotonic() < self.until:
+            if not self._late():
                 self._explore(examples, seed)
         except _StopSearch:
             pass
@@ -80,6 +88,9 @@ class Search:
         if failure is not None:
             failure = self._shrunk(failure)
         found = evidence_of(self.entry.check, failure, counts, ratio)
+        if self.left_out and found.verdict is Verdict.HOLDS:
+            tried = f"{len(basic) - self.left_out} of the {len(basic)} cases of every run"
+            found = replace(found, message=f"{found.message}; the time was over after {tried}")
         return replace(found, operations=counts["calls"], seconds=time.monotonic() - started)
 
     def _explore(self, examples: int, seed: int) -> None:
@@ -112,9 +123,11 @@ class Search:
         if failure is not None:
             self.crash = self.crash or failure
             self.crashes += 1
-        late = time.monotonic() > self.until
-        if self.crashes >= ENOUGH_CRASHES or (late and self._exercised()):
+        if self.crashes >= ENOUGH_CRASHES or (self._late() and self._exercised()):
             raise _StopSearch
+
+    def _late(self) -> bool:
+        return self.spent() > self.seconds
 
     def _exercised(self) -> bool:
         """Whether every event has happened, in every dtype: else a slow machine would prove nothing."""
@@ -124,11 +137,11 @@ class Search:
     def _shrunk(self, failure: Failure) -> Failure:
         """The simplest case that fails in the same way, judged once more for its message."""
         best = failure
-        until = time.monotonic() + SHRINK_SECONDS
+        spent = Stopwatch()
 
         def still_fails(case: AttentionCase) -> bool:
             nonlocal best
-            if time.monotonic() > until:
+            if spent() > SHRINK_SECONDS:
                 return False
             again = judge(self.entry, self.subject, case)
             # A fault must not shrink to a case so small that a declaration would excuse it.

@@ -1,6 +1,5 @@
 """The suite of the paged attention contract: every check in turn, and the replay of one saved case."""
 
-import time
 import traceback
 from collections import Counter
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from tokenlaw.properties.trace import TraceError
 from tokenlaw.spec.announcing import announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities, needed
 from tokenlaw.spec.contracts import PAGED_ATTENTION, ContractError, Implementation
+from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.spec.suites import DEFAULTS, Profile, Progress, Settings, ignore
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
 
@@ -62,16 +62,16 @@ class AttentionSuite:
         dimensions = _accepted(subject, self.dimensions)
         # What the first use of torch costs isn't taken from the first check.
         subject.expect(AttentionCase(), subject.make(AttentionCase()))
-        deadline = time.monotonic() + profile.seconds
+        spent = Stopwatch()
         claimed, broken = subject.capabilities, ""
         evidence = []
         for index, entry in enumerate(entries):
             progress(entry.check.id, index, len(entries))
-            until = time.monotonic() + (deadline - time.monotonic()) / (len(entries) - index)
+            share = (profile.seconds - spent()) / (len(entries) - index)
             if not entry.check.needs <= claimed:
                 evidence.append(_not_supported(entry.check, claimed))
                 continue
-            found = Search(entry, subject, dimensions, until).evidence(profile.examples // 4, seed)
+            found = Search(entry, subject, dimensions, share).evidence(profile.examples // 4, seed)
             if found.verdict is Verdict.REFUTED:
                 found = replace(found, message=found.message + _possible_cause(broken))
                 # The cases of later checks do without what is known to be broken.

@@ -6,7 +6,6 @@ logs, saved counterexamples) must shrink too. Here the predicate says which fail
 any trace.
 """
 
-import time
 from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -18,6 +17,7 @@ from tokenlaw.properties.history import History
 from tokenlaw.properties.running import Example
 from tokenlaw.properties.simpler import simpler_arguments, simpler_configurations, simpler_vocabularies, size
 from tokenlaw.properties.trace import Attend, Operation, Reorder, Trace
+from tokenlaw.spec.stopwatch import Stopwatch
 
 Fails = Callable[[Example], bool]
 
@@ -53,11 +53,11 @@ def shrink(
     trace : a trace that fails.
     fails : true for traces that show the failure in question; must be deterministic.
     max_runs : calls of ``fails`` at most.
-    seconds : wall-clock limit.
+    seconds : limit, of a `tokenlaw.spec.stopwatch.Stopwatch`.
     simplifier : of sessions, or whatever else; `TRACES` if None.
     """
     chosen = simplifier or TRACES
-    search = _Search(trace, fails, chosen.size, max_runs, time.monotonic() + seconds)
+    search = _Search(trace, fails, chosen.size, max_runs, seconds)
     before = None
     while before != search.best:
         before = search.best
@@ -74,7 +74,8 @@ class _Search:
     fails: Fails
     size: Callable[[Any], tuple[int, ...]]
     runs_left: int
-    deadline: float
+    seconds: float
+    spent: Stopwatch = field(default_factory=Stopwatch)
     passed: set[bytes] = field(default_factory=set)
 
     def descend(self, candidates: Candidates) -> None:
@@ -89,7 +90,7 @@ class _Search:
         key = msgspec.msgpack.encode(candidate)
         if key in self.passed:
             return False
-        if self.runs_left <= 0 or time.monotonic() > self.deadline:
+        if self.runs_left <= 0 or self.spent() > self.seconds:
             return False
         self.runs_left -= 1
         if self.fails(candidate):

@@ -1,5 +1,7 @@
 """The suite of paged attention: it holds on honest kernels and every check refutes its own fault."""
 
+import re
+
 import pytest
 import torch
 
@@ -108,6 +110,12 @@ def test_a_slow_machine_still_exercises_every_check():
     evidence = run(Kernel, profile=Profile("none", examples=40, max_operations=1, seconds=0.0))
     assert {found.verdict for found in evidence.values()} == {Verdict.HOLDS}
     assert evidence["attention/numerics"].operations < 10
+    message = evidence["attention/numerics"].message
+    assert re.search(r"; the time was over after \d of the \d\d cases of every run$", message)
+
+
+def test_a_run_that_tried_all_its_cases_says_nothing_of_the_time():
+    assert "the time" not in run(Kernel, checks=["attention/lse"], profile=FEW)["attention/lse"].message
 
 
 class Crashes(Kernel):

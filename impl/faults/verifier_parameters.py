@@ -77,7 +77,7 @@ class DraftUntruncated(ChainVerifier):
     Classes: C01.
     Report: huggingface/transformers 47932.
     Effect: median TV .05, worst .31 on a real pair of models with top-k 50 (the reporter).
-    Weakest check: law/completed (the first token, truncated drafts).
+    Weakest check: law/joint (the first token, truncated drafts).
     """
 
     def draft_laws(self, batch: VerifyBatch) -> DraftTable:

@@ -24,7 +24,7 @@ class AcceptanceNumberReused(ChainVerifier):
     Classes: C07.
     Report: flashinfer-ai/flashinfer 424.
     Effect: the number is known to be large, so early tokens are drawn too rarely.
-    Weakest check: law/completed (the first token).
+    Weakest check: law/joint (the first token).
     """
 
     def recovery_numbers(self, step: Step, places: Int64[Tensor, " batch"]) -> Float64[Tensor, " batch"]:
