@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from jaxtyping import Int64
+import torch
+from jaxtyping import Float64, Int64
 from torch import Tensor
 
 from tokenlaw.impl.engine.decoder import ReferenceDecoder
 from tokenlaw.impl.engine.drafting import Drafter
 from tokenlaw.impl.engine.processors import Logits
+from tokenlaw.impl.engine.runner import Run, TableRunner
 from tokenlaw.impl.engine.samples import Row, Sample
 from tokenlaw.impl.engine.scheduler import Scheduler
 from tokenlaw.impl.engine.verification import Verification
@@ -54,6 +56,15 @@ class DraftsBeyondTheEnd(Drafter):
     def length(self, row: Row) -> int:
         """As many as are allowed."""
         return row.sample.request.draft_length
+
+
+class LogitsByRows(TableRunner):
+    """Has logits in single precision, whose last bits depend on how many rows a pass has."""
+
+    def run(self, run: Run, wanted: int) -> Float64[Tensor, "wanted vocabulary"]:
+        """Rounded logits."""
+        logits = super().run(run, wanted).float()
+        return (logits * (1 + wanted % 3 * torch.finfo(logits.dtype).eps)).double()
 
 
 class DraftIsTarget(ReferenceDecoder):
@@ -124,6 +135,8 @@ _ROWS: tuple[tuple[str, str, str, type[Any]], ...] = (
      "exact for any draft law that is independent of the verifier's numbers", OneHotRule),
     ("block_rule", "vllm-project/vllm-ascend 7808", "Sun et al. 2024, theorem 1", BlockRule),
     ("no_bonus_token", "vllm-project/vllm 9730", "each token that comes has the target's law", NoBonusToken),
+    ("logits_by_rows", "vllm-project/vllm 41758, 54506; huggingface/transformers 39421",
+     "the law moves by what single precision explains", LogitsByRows),
     ("preempts_in_turn", "vllm-project/vllm 3492", "KV is computed again from the tokens", PreemptsInTurn),
 )  # fmt: skip
 
