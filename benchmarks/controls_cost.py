@@ -25,13 +25,13 @@ CHECKS: dict[str, Any] = {
     VERIFIER: tokenlaw.check_verifier,
     DECODER: tokenlaw.check_decoder,
 }
-NAMES = ("manager", "store", "kernel", "chain", "draft_is_target")
+NAMES = ("manager", "copies_whole_forks", "kernel", "chain", "block_rule")
 """Innocents, one of each contract."""
 TURNS = 3
 
 
 def seconds(name: str, *, controls: bool, **options: Any) -> float:
-    """Processor time of an audit, which must hold."""
+    """Processor time of an audit, which must hold, and whose controls must say something."""
     suspect = SUSPECTS[name]
     implementation = suspect.implementation()
     check, offered = CHECKS[suspect.contract], implementation.factories[suspect.contract]
@@ -44,8 +44,9 @@ def seconds(name: str, *, controls: bool, **options: Any) -> float:
         **options,
     )
     used = time.process_time() - started
-    if report.verdict is not Verdict.HOLDS:
-        raise SystemExit(f"{name}: {report.summary()}")
+    silent = [one.message for one in report.controls if one.verdict is None]
+    if report.verdict is not Verdict.HOLDS or silent:
+        raise SystemExit(f"{name}: {report.summary()}; controls not run: {silent}")
     return used
 
 

@@ -171,7 +171,7 @@ def test_the_command_holds_where_all_are_killed_and_none_alarms(
     [
         (["--only", "nothing_such"], "--only 'nothing_such' matches no fault"),
         (["--family", "attention", "--only", "no_copy_on_write"], "matches no fault"),
-        (["--family", "kernel"], "'kernel' is not one of"),
+        (["--family", "kernel"], "Invalid value for '--family': 'kernel' is not one of"),
         (["--json", "missing/matrix.json"], "can't be written"),
     ],
 )

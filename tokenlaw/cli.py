@@ -117,7 +117,8 @@ def main(arguments: list[str]) -> int:
     try:
         status = int(typer.main.get_command(app).main(arguments, "tokenlaw", standalone_mode=False) or 0)
     except _UsageError as error:
-        return _bad_use(getattr(error, "format_message", error.__str__)())
+        said = getattr(error, "format_message", error.__str__)()
+        return _bad_use(said.replace(": Value error, ", ": "))  # newer versions of typer quote pydantic
     except BadUse as error:
         return _bad_use(str(error))
     except ToolFault as error:
