@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tokenlaw.properties.block_manager_run import needed_capabilities, run_trace
@@ -11,7 +12,7 @@ from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.replaying import factory_of, require, trace_of
 from tokenlaw.properties.rules import BLOCK_MANAGER_CHECKS
 from tokenlaw.properties.running import Outcome
-from tokenlaw.properties.strategies import traces
+from tokenlaw.properties.strategies import rolled_trace, traces
 from tokenlaw.properties.trace import Trace
 from tokenlaw.spec.announcing import announce
 from tokenlaw.spec.capabilities import effective_capabilities
@@ -54,6 +55,7 @@ class BlockManagerSuite:
             capabilities=capabilities,
             progress=progress,
             before_run=announce,
+            roll=partial(rolled_trace, capabilities, profile),
         )
         return filmed(found, BLOCK_MANAGER, film, factory, capabilities)
 

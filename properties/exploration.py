@@ -4,6 +4,7 @@ hypothesis only makes the traces. A refuted check is muted from then on, so that
 show, and its trace is shrunk by `tokenlaw.properties.shrink`, for that check alone.
 """
 
+import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,10 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
 # second half: climbing varies one trace, and pressure on the pool would otherwise crowd out everything else.
 _BATCH = 100
 _PHASES = ((Phase.generate,), (Phase.generate, Phase.target))
+
+Roll = Callable[[int, random.Random], Any]
+"""``roll(number, dice)``: a trace made without hypothesis, as good as one of its strategy."""
+
 # So many crashes end the search when most examples crash: nothing else will show.
 _CRASHES = 10
 
@@ -55,6 +60,7 @@ def explore(
     describe: Describe = words.explain,
     tell: Callable[[Example], str] = words.tell,
     simplifier: Simplifier | None = None,
+    roll: Roll | None = None,
 ) -> list[Evidence]:
     """Evidence for each selected check, in the order of ``checks``.
 
@@ -71,6 +77,7 @@ def explore(
         Findings are announced for the same reason, when they are made and when they are shrunk.
     describe, tell : a violation, and a trace, in words.
     simplifier : how what fails is shrunk; as a trace if None.
+    roll : makes every other batch of traces, evenly; those of the strategy climb.
     """
     supported = {check.id for check in checks if check.id in selected and check.needs <= capabilities}
     silent = frozenset(check.id for check in checks if check.id not in supported)
@@ -82,7 +89,7 @@ def explore(
         announce_evidence(refutation(check, finding, exercised, describe))
 
     search = _Search(
-        run, profile, silent, frozenset(supported), Reporter(progress), before_run, keep, simplifier
+        run, profile, silent, frozenset(supported), Reporter(progress), before_run, keep, simplifier, roll
     )
     if supported:
         search.run_all(strategy, seed)
@@ -118,6 +125,7 @@ class _Search:
     before_run: Callable[[Example], None] | None
     keep: Callable[[Finding], None]
     simplifier: Simplifier | None
+    roll: Roll | None = None
     findings: dict[str, Finding] = field(default_factory=dict)
     crash: Crash | None = None
     crashes: int = 0
@@ -138,7 +146,10 @@ class _Search:
         try:
             while self.examples < self.profile.examples:
                 before = self.examples
-                self._run_batch(strategy, f"{seed}/{batch}", _PHASES[batch % 2])
+                if self.roll is not None and batch % 2 == 0:
+                    self._roll_batch(self.roll, random.Random(f"{seed}/{batch}"))
+                else:
+                    self._run_batch(strategy, f"{seed}/{batch}", _PHASES[batch % 2])
                 batch += 1
                 if self.examples == before:
                     break  # the strategy has no further trace
@@ -173,6 +184,10 @@ class _Search:
             return ""
         return f"{self.examples} of {self.profile.examples} examples ran in {self.seconds:.1f} s"
 
+    def _roll_batch(self, roll: Roll, dice: random.Random) -> None:
+        for number in range(self.examples, min(self.examples + _BATCH, self.profile.examples)):
+            self._example(roll(number, dice))
+
     def _run_batch(self, strategy: SearchStrategy[Any], seed: str, phases: tuple[Phase, ...]) -> None:
         @hypothesis.seed(seed)
         @hypothesis.settings(
@@ -185,11 +200,13 @@ class _Search:
         )
         @hypothesis.given(strategy)
         def example(trace: Example) -> None:
-            self._example(trace)
+            outcome = self._example(trace)
+            for label, events in TARGETS.items():
+                hypothesis.target(float(sum(outcome.exercised[event] for event in events)), label=label)
 
         example()
 
-    def _example(self, trace: Example) -> None:
+    def _example(self, trace: Example) -> Outcome:
         self._stop_if_finished()
         outcome = self.once(trace, self.muted)
         if not self.examples:  # what a target imports and compiles at first isn't time to search
@@ -198,9 +215,8 @@ class _Search:
         self.operations += outcome.operations
         self.exercised.update(outcome.exercised)
         self._record(trace, outcome)
-        for label, events in TARGETS.items():
-            hypothesis.target(float(sum(outcome.exercised[event] for event in events)), label=label)
         self.reporter.say("traces", min(self.examples, self.profile.examples), self.profile.examples)
+        return outcome
 
     def _stop_if_finished(self) -> None:
         late = self.started.spent() > self.profile.seconds

@@ -1,11 +1,12 @@
 """Traces for KV stores: short, on small pools, made of the moves that real faults need."""
 
+import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn, SearchStrategy
+from hypothesis.strategies import DrawFn, SearchStrategy, composite
 
-from tokenlaw.properties.drawing import any_of, evenly
+from tokenlaw.properties.drawing import Pick, one_of, picking
 from tokenlaw.properties.history import History
 from tokenlaw.properties.kv_store_moves import MOVES, Move, new
 from tokenlaw.properties.trace import Operation, Trace
@@ -15,48 +16,70 @@ MAX_OPERATIONS = 12
 """Operations of a trace before its last move, which may add a few."""
 
 
-def kv_store_traces(
-    capabilities: frozenset[str],
-    *,
-    device: str = "cpu",
-    dtype: str = "float32",
-    max_operations: int = MAX_OPERATIONS,
-) -> SearchStrategy[Trace]:
+@dataclass(frozen=True)
+class Sizes:
+    """What else bounds a trace, and the tensors of the store that it is run on."""
+
+    device: str = "cpu"
+    dtype: str = "float32"
+    max_operations: int = MAX_OPERATIONS
+
+
+def kv_store_traces(capabilities: frozenset[str], sizes: Sizes) -> SearchStrategy[Trace]:
     """Traces of moves that a store with these capabilities can do."""
-    moves = [move for needs, move in MOVES if needs <= capabilities]
-    return _traces(moves, _configurations(device, dtype, layered="layers" in capabilities), max_operations)
+
+    @composite
+    def draw_trace(draw: DrawFn) -> Trace:
+        return _trace(_moves(capabilities), picking(draw), capabilities, sizes)
+
+    return draw_trace()
 
 
-def _configurations(
-    device: str = "cpu", dtype: str = "float32", *, layered: bool = False
-) -> SearchStrategy[CacheConfig]:
+def rolled_store_trace(capabilities: frozenset[str], sizes: Sizes, number: int, dice: random.Random) -> Trace:
+    """A trace without hypothesis, in which all moves are as frequent as `MOVES` says.
+
+    Move ``number`` comes first, after a sequence to move, counted round and round.
+    """
+    moves = _moves(capabilities)
+    return _trace(moves, dice.randint, capabilities, sizes, moves[number % len(moves)])
+
+
+def _moves(capabilities: frozenset[str]) -> list[Move]:
+    return [move for needs, move in MOVES if needs <= capabilities]
+
+
+def _trace(
+    moves: Sequence[Move],
+    pick: Pick,
+    capabilities: frozenset[str],
+    sizes: Sizes,
+    opening: Move | None = None,
+) -> Trace:
+    config, history = _configuration(pick, sizes, layered="layers" in capabilities), History()
+    operations: list[Operation] = []
+    wanted = pick(min(4, sizes.max_operations), sizes.max_operations)
+    while len(operations) < wanted:
+        move: Move = new
+        if history.live:
+            move, opening = opening or one_of(pick, moves), None
+        for operation in move(pick, history, config):
+            history.apply(operation)
+            operations.append(operation)
+    return Trace(tuple(operations), config, KV_STORE)
+
+
+def _configuration(pick: Pick, sizes: Sizes, *, layered: bool) -> CacheConfig:
     """Pools of 2 to 8 blocks, so small that they fill up and that blocks are used again.
 
     ``layered``: mostly several layers, for stores that extend them one by one.
     """
-    return st.builds(
-        CacheConfig,
-        num_blocks=evenly(2, 8),
-        block_size=any_of((2, 3, 4, 8, 16)),
-        num_layers=any_of((2, 1, 3, 2)) if layered else evenly(1, 2),
-        num_kv_heads=evenly(1, 2),
-        head_size=any_of((4, 8)),
-        max_sequences=evenly(2, 5),
-        dtype=st.just(dtype),
-        device=st.just(device),
+    return CacheConfig(
+        num_blocks=pick(2, 8),
+        block_size=one_of(pick, (2, 3, 4, 8, 16)),
+        num_layers=one_of(pick, (2, 1, 3, 2)) if layered else pick(1, 2),
+        num_kv_heads=pick(1, 2),
+        head_size=one_of(pick, (4, 8)),
+        max_sequences=pick(2, 5),
+        dtype=sizes.dtype,
+        device=sizes.device,
     )
-
-
-@st.composite
-def _traces(
-    draw: DrawFn, moves: Sequence[Move], configs: SearchStrategy[CacheConfig], max_operations: int
-) -> Trace:
-    config, history = draw(configs), History()
-    operations: list[Operation] = []
-    wanted = draw(evenly(min(4, max_operations), max_operations))
-    while len(operations) < wanted:
-        move = draw(any_of(moves)) if history.live else new
-        for operation in move(draw, history, config):
-            history.apply(operation)
-            operations.append(operation)
-    return Trace(tuple(operations), config, KV_STORE)

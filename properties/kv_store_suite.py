@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from tokenlaw.properties.judging import judge, judgement_of
 from tokenlaw.properties.kv_store_frames import film
 from tokenlaw.properties.kv_store_payload import dtype_of
 from tokenlaw.properties.kv_store_run import KV_STORE_CHECKS, needed_capabilities, run_trace
-from tokenlaw.properties.kv_store_strategy import MAX_OPERATIONS, kv_store_traces
+from tokenlaw.properties.kv_store_strategy import MAX_OPERATIONS, Sizes, kv_store_traces, rolled_store_trace
 from tokenlaw.properties.replaying import factory_of, require, trace_of
 from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import Trace, TraceError
@@ -54,10 +55,10 @@ class KVStoreSuite:
         def run(trace: Trace, muted: frozenset[str]) -> Outcome:
             return run_trace(factory, trace, capabilities, muted)
 
-        longest = min(MAX_OPERATIONS, profile.max_operations)
+        sizes = Sizes(settings.device, self.dtype, min(MAX_OPERATIONS, profile.max_operations))
         found = explore(
             self.checks,
-            kv_store_traces(capabilities, device=settings.device, dtype=self.dtype, max_operations=longest),
+            kv_store_traces(capabilities, sizes),
             run,
             profile=profile,
             seed=seed,
@@ -65,6 +66,7 @@ class KVStoreSuite:
             capabilities=capabilities,
             progress=progress,
             before_run=announce,
+            roll=partial(rolled_store_trace, capabilities, sizes),
         )
         return filmed(found, KV_STORE, film, factory, capabilities)
 

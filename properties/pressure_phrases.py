@@ -19,6 +19,9 @@ from tokenlaw.properties.trace import (
     Weights,
 )
 
+_MOST_ABORTS = 10
+"""Three operations each: more wouldn't fit into a trace."""
+
 
 def free_some(scene: Scene) -> Iterator[Operation]:
     """Release one sequence, or all: then every block must be free."""
@@ -172,12 +175,14 @@ def swap_all_again(scene: Scene) -> Iterator[Operation]:
 
 
 def abort_on_the_host(scene: Scene) -> Iterator[Operation]:
-    """A sequence that fills the pool goes to the host and is aborted there; then another one goes."""
+    """Sequences go to the host and are aborted there, until more went than fit into the pool."""
     yield from _drain(scene)
-    for _ in range(2):
-        yield New(scene.tokens(scene.config.num_blocks * scene.block))
+    blocks, window = scene.config.num_blocks, scene.config.window
+    held = blocks if window is None else min(blocks, -(-window // scene.block))
+    for _ in range(min(blocks // held + 1, _MOST_ABORTS)):
+        yield New(scene.tokens(held * scene.block))
         yield SwapOut(0)
-        if scene.dice.random() < 0.5:
+        if scene.dice.random() < 0.2:
             yield New(scene.tokens(1))
             yield Free(0)
         yield FreeSwapped(0)

@@ -11,7 +11,7 @@ from functools import partial
 
 from hypothesis import strategies as st
 
-from tokenlaw.properties.drawing import any_of, evenly
+from tokenlaw.properties.drawing import Pick, one_of, picking
 from tokenlaw.properties.phrases import PHRASES
 from tokenlaw.properties.pressure_phrases import FULL
 from tokenlaw.properties.scene import VOCABULARY, Phrase, Scene
@@ -27,7 +27,8 @@ _POOLS = (3, 4, 5, 6, 8, 10, 12, 14, 16, 24, 32, 64, 160)
 # A larger pool is filled at first, since its last ids are what it is there for; blocks of one token keep
 # that cheap.
 _MANY = 128
-_WINDOWS = (None, None, 1, 2, 3, 4, 5, 6, 8, 9, 12)
+# Without a window in two traces of five: under one a sequence never fills the pool.
+_WINDOWS = (*[None] * 6, 1, 2, 3, 4, 5, 6, 8, 9, 12)
 # Ids in place of the tokens 0, 1, 2. The large ones, in a quarter of the traces, are equal in their low 8 or
 # 16 bits, or as 32-bit floats.
 _SMALL = tuple(range(VOCABULARY))
@@ -55,32 +56,53 @@ def traces(
     phrases : the deliberate rules to draw from; default: all that the capabilities allow.
     """
     chosen = supported_phrases(capabilities) if phrases is None else tuple(phrases)
-    deck = [phrase for phrase in chosen for _ in range(phrase.weight)]
-    windows = _WINDOWS if "window" in capabilities else (None,)
 
     @st.composite
     def draw_trace(draw: st.DrawFn) -> Trace:
-        shape = draw(evenly(0, len(_BLOCK_SIZES) * len(_POOLS) * len(windows) - 1))
-        shape, pool = divmod(shape, len(_POOLS))
-        window, block = divmod(shape, len(_BLOCK_SIZES))
-        blocks = _POOLS[pool]
-        size = _BLOCK_SIZES[block] if blocks <= _MANY else 1
-        config = CacheConfig(num_blocks=blocks, block_size=size, window=windows[window])
-        scene = Scene(config, capabilities)
-        wanted = draw(evenly(max(1, profile.max_operations // 4), profile.max_operations))
-        operations: list[Operation] = []
-        if phrases is None and blocks > _MANY:
-            scene.dice = random.Random(draw(evenly(0, _DICE)))
-            operations += perform(FULL, scene)
-        while len(operations) < wanted:
-            phrase = deck[draw(evenly(0, len(deck) - 1))]
-            scene.dice = random.Random(draw(evenly(0, _DICE)))
-            operations += perform(phrase, scene)
-        trace = Trace(tuple(operations[: profile.max_operations]), config)
-        ids = draw(any_of(VOCABULARIES))
-        return trace if ids == _SMALL else with_tokens(trace, partial(_spread, ids))
+        return _trace(capabilities, profile, chosen, picking(draw))
 
     return draw_trace()
+
+
+def rolled_trace(capabilities: frozenset[str], profile: Profile, number: int, dice: random.Random) -> Trace:
+    """A trace without hypothesis, which spreads phrases unevenly: it repeats parts of what it drew.
+
+    Phrase ``number`` opens it, counted round and round: in an empty pool it does what it is meant to do.
+    """
+    chosen = supported_phrases(capabilities)
+    return _trace(capabilities, profile, chosen, dice.randint, chosen[number % len(chosen)])
+
+
+def _trace(
+    capabilities: frozenset[str],
+    profile: Profile,
+    phrases: Sequence[Phrase],
+    pick: Pick,
+    opening: Phrase | None = None,
+) -> Trace:
+    deck = [phrase for phrase in phrases for _ in range(phrase.weight)]
+    scene = Scene(_configuration(pick, "window" in capabilities), capabilities)
+    wanted = pick(max(1, profile.max_operations // 4), profile.max_operations)
+    operations: list[Operation] = []
+    if FULL in phrases and scene.config.num_blocks > _MANY:
+        opening = FULL
+    while len(operations) < wanted:
+        phrase = one_of(pick, deck) if operations or opening is None else opening
+        scene.dice = random.Random(pick(0, _DICE))
+        operations += perform(phrase, scene)
+    made = Trace(tuple(operations[: profile.max_operations]), scene.config)
+    ids = one_of(pick, VOCABULARIES)
+    return made if ids == _SMALL else with_tokens(made, partial(_spread, ids))
+
+
+def _configuration(pick: Pick, windowed: bool) -> CacheConfig:
+    windows = _WINDOWS if windowed else (None,)
+    shape = pick(0, len(_BLOCK_SIZES) * len(_POOLS) * len(windows) - 1)
+    shape, pool = divmod(shape, len(_POOLS))
+    window, block = divmod(shape, len(_BLOCK_SIZES))
+    blocks = _POOLS[pool]
+    size = _BLOCK_SIZES[block] if blocks <= _MANY else 1
+    return CacheConfig(num_blocks=blocks, block_size=size, window=windows[window])
 
 
 def _spread(ids: Tokens, tokens: Tokens) -> Tokens:

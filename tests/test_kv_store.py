@@ -24,7 +24,7 @@ from tokenlaw.impl.faults.store_writes import OneLengthForAllLayers
 from tokenlaw.properties.full_pool import HINT
 from tokenlaw.properties.kv_store_payload import Payload, scattered
 from tokenlaw.properties.kv_store_run import needed_capabilities, run_trace
-from tokenlaw.properties.kv_store_strategy import kv_store_traces
+from tokenlaw.properties.kv_store_strategy import Sizes, kv_store_traces
 from tokenlaw.properties.kv_store_suite import KVStoreSuite
 from tokenlaw.properties.trace import (
     Append,
@@ -189,7 +189,7 @@ def test_payload_numbers_are_distinct_exact_and_traceable() -> None:
 @given(st.data(), st.frozensets(st.sampled_from(sorted(ALL))))
 @settings(max_examples=50)
 def test_traces_need_no_more_than_there_is(data: st.DataObject, capabilities: frozenset[str]) -> None:
-    trace = data.draw(kv_store_traces(capabilities, dtype="float16", max_operations=5))
+    trace = data.draw(kv_store_traces(capabilities, Sizes(dtype="float16", max_operations=5)))
     assert needed_capabilities(trace) <= capabilities
     assert (trace.contract, trace.config.dtype) == (KV_STORE, "float16")
     assert isinstance(trace.operations[0], New)
