@@ -1,7 +1,7 @@
-"""Mutation testing of the specification and of the rules of block managers.
+"""Mutation testing of the specification and of the checkers, which compare what a target does with it.
 
-cosmic-ray's operators change one thing at a time in a module of ``spec`` or ``properties/rules``; the mutant
-is killed when a test fails. Tests are imported and collected once, and each mutant is planted in a fork of
+cosmic-ray's operators change one thing at a time in a module of ``spec`` or ``properties``; the mutant is
+killed when a test fails. Tests are imported and collected once, and each mutant is planted in a fork of
 that process, so that it costs some tens of milliseconds; only tests that reach the changed function run.
 
 ``pip install cosmic-ray`` (8.7 was used), then in the repository's root::
@@ -50,6 +50,15 @@ DECODERS = (
     "test_mutants_decoders.py",
     "test_mutants_serving.py",
 )
+DECODER_CHECKERS = ("test_mutants_decoder_*.py",)
+STORES = ("test_mutants_store*.py", "test_kv_store.py", "test_slot_pools.py", "test_store_frames.py")
+ATTENTION = (
+    "test_mutants_attention_checkers.py",
+    "test_mutants_attention_parts.py",
+    "test_attention_cases.py",
+    "test_attention_suite.py",
+    "test_attention_scores.py",
+)
 SUITES = ("test_mutants_suites.py", "test_announcing.py", "test_standing.py", SCALAR)
 
 TESTS: dict[str, tuple[str, ...]] = {
@@ -93,11 +102,29 @@ TESTS: dict[str, tuple[str, ...]] = {
     "spec.sessions": DECODERS,
     "spec.session_models": DECODERS,
     "spec.shown_tokens": DECODERS,
+    "spec.shown_numbers": ("test_mutants_shown_numbers.py", "test_probed_words.py"),
     "properties.rules.accounting": RULES,
     "properties.rules.content": RULES,
     "properties.rules.lifecycle": RULES,
     "properties.rules.prefix": RULES,
+    "properties.rules.rule": RULES,
     "properties.rules.sharing": RULES,
+    "properties.decoder_checks": DECODER_CHECKERS,
+    "properties.decoder_expected": DECODER_CHECKERS,
+    "properties.decoder_run": DECODER_CHECKERS,
+    "properties.decoder_blame": DECODER_CHECKERS,
+    "properties.judging": ("test_mutants_judging.py",),
+    "properties.kv_store_shadow": STORES,
+    "properties.kv_store_checks": STORES,
+    "properties.kv_store_rows": STORES,
+    "properties.kv_store_frames": STORES,
+    "properties.kv_store_attention": STORES,
+    "properties.kv_store_overflow": STORES,
+    "properties.kv_store_tables": STORES,
+    "properties.attention_rules": ATTENTION,
+    "properties.attention_findings": ATTENTION,
+    "properties.attention_merge": ATTENTION,
+    "properties.attention_checks": ATTENTION,
 }
 """Module -> its quick tests, in the order to judge; its doctests join them."""
 

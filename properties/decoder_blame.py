@@ -45,7 +45,8 @@ class Inquiry:
         alone does it, or ``decoder/bystanders``. Nothing is asked where all that may come of it is muted.
         """
         in_company = FORK if answer.origin is not None or answer.forked else BYSTANDERS
-        if muted >= {check.id, in_company.id, BYSTANDERS.id}:
+        single = {check_of(one).id for one in with_one_feature(answer.request)}
+        if muted >= {check.id, in_company.id, BYSTANDERS.id} | single:
             return check
         if self._is_wrong_alone(answer.request, expected):
             return self._feature_to_blame(answer.request) or check
@@ -71,7 +72,7 @@ class Inquiry:
 
     def _is_wrong_in_family(self, answer: Answer, expected: Tokens) -> bool:
         """Whether a fork, or what was forked, is answered wrongly where nobody else is there."""
-        given = answer.given if answer.origin is not None else answer.forked[0]
+        given = max((answer.given, *answer.forked), key=len)
         for seed in range(_SEEDS):
             first, fork = Submit(answer.request, seed), Fork(0, seed + _SEEDS)
             for steps in range(len(given) + 2):

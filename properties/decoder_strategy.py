@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from hypothesis import strategies as st
 
 from tokenlaw.properties.decoder_scene import DRAFT_LENGTHS, NUMBERS_OF_TOKENS, Scene
-from tokenlaw.properties.drawing import any_of, evenly
+from tokenlaw.properties.drawing import Pick, one_of, picking
 from tokenlaw.spec.requests import DecodeRequest
 from tokenlaw.spec.sampling import SamplingParameters
 from tokenlaw.spec.session_models import Hashed
@@ -115,21 +115,53 @@ def sessions(
     ----------
     vocabulary_size : of a decoder that has models of its own; None for one that is given models.
     """
-    deck = [move for needs, move, weight in MOVES if needs <= capabilities for _ in range(weight)]
 
     @st.composite
     def draw_session(draw: st.DrawFn) -> Session:
-        scene = _scene(random.Random(draw(evenly(0, _DICE))), capabilities, vocabulary_size)
-        draft = _draft(scene)
-        wanted = draw(evenly(min(4, max_operations), max_operations))
-        operations: list[SessionOperation] = []
-        while len(operations) < wanted:
-            move = draw(any_of(deck)) if scene.requests else _new
-            scene.dice = random.Random(draw(evenly(0, _DICE)))
-            operations += move(scene)
-        return _on_a_small_pool(operations, scene, draft)
+        return _session(_deck(capabilities), picking(draw), capabilities, vocabulary_size, max_operations)
 
     return draw_session()
+
+
+def rolled_session(
+    capabilities: frozenset[str],
+    vocabulary_size: int | None,
+    max_operations: int,
+    number: int,
+    dice: random.Random,
+) -> Session:
+    """A session without hypothesis, in which all moves are as frequent as `MOVES` says.
+
+    Move ``number`` comes first, after a request for it, counted round and round.
+    """
+    deck = _deck(capabilities)
+    opening = list(dict.fromkeys(deck))[number % len(set(deck))]
+    return _session(deck, dice.randint, capabilities, vocabulary_size, max_operations, opening)
+
+
+def _deck(capabilities: frozenset[str]) -> list[Move]:
+    return [move for needs, move, weight in MOVES if needs <= capabilities for _ in range(weight)]
+
+
+def _session(
+    deck: Sequence[Move],
+    pick: Pick,
+    capabilities: frozenset[str],
+    vocabulary_size: int | None,
+    max_operations: int,
+    opening: Move | None = None,
+) -> Session:
+    scene = _scene(random.Random(pick(0, _DICE)), capabilities, vocabulary_size)
+    draft = _draft(scene)
+    wanted = pick(min(4, max_operations), max_operations)
+    operations: list[SessionOperation] = []
+    while len(operations) < wanted:
+        move: Move = _new
+        if scene.requests:
+            move, opening = opening or one_of(pick, deck), None
+        scene.dice = random.Random(pick(0, _DICE))
+        operations += move(scene)
+    return _on_a_small_pool(operations, scene, draft)
 
 
 def _scene(dice: random.Random, capabilities: frozenset[str], vocabulary_size: int | None) -> Scene:

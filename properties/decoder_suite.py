@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from tokenlaw.properties.decoder_checks import DECODER_CHECKS, needed_capabilities
 from tokenlaw.properties.decoder_run import run_session
 from tokenlaw.properties.decoder_simpler import SESSIONS
-from tokenlaw.properties.decoder_strategy import MAX_OPERATIONS, sessions
+from tokenlaw.properties.decoder_strategy import MAX_OPERATIONS, rolled_session, sessions
 from tokenlaw.properties.decoder_words import explain, tell
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.judging import judge, judgement_of
@@ -49,16 +50,14 @@ class DecoderTraces:
         own = "own-models" in capabilities
         size = vocabulary_of(built, capabilities, config.vocabulary_size) if own else None
 
+        longest = min(MAX_OPERATIONS, profile.max_operations)
+
         def run(session: Session, muted: frozenset[str]) -> Outcome:
             return run_session(factory, session, capabilities, muted)
 
         return explore(
             self.checks,
-            sessions(
-                capabilities,
-                vocabulary_size=size,
-                max_operations=min(MAX_OPERATIONS, profile.max_operations),
-            ),
+            sessions(capabilities, vocabulary_size=size, max_operations=longest),
             run,
             profile=replace(profile, examples=max(1, profile.examples // _WEIGHT)),
             seed=seed,
@@ -69,6 +68,7 @@ class DecoderTraces:
             describe=explain,
             tell=tell,
             simplifier=SESSIONS,
+            roll=partial(rolled_session, capabilities, size, longest),
         )
 
     def replay(

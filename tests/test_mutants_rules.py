@@ -90,6 +90,13 @@ def test_bystanders_are_read_back_and_of_the_acting_sequence_what_was_not_read_y
     assert [one.sequence for one in scene.ask(content.content_of_all)] == [acting.number, other.number]
 
 
+def test_a_sequence_without_tokens_has_nothing_to_read_back() -> None:
+    """Nor need it have a block."""
+    scene = Scene()
+    scene.holds((), [])
+    assert scene.ask(content.content_of_all) == []
+
+
 def test_a_torn_slot_is_named_by_its_position_and_place() -> None:
     scene = Scene()
     scene.acts(scene.holds(EIGHT, [4, 5]))
