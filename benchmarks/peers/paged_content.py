@@ -208,9 +208,9 @@ def differs(
     source = random.Random(seed)
     cache = make(CONFIG)
     contents: Contents = (
-        ManagerContents(source, manager=cache, vocabulary=vocabulary)
-        if hasattr(cache, "block_table")
-        else StoreContents(source, store=cache)
+        StoreContents(source, store=cache)
+        if hasattr(cache, "read")
+        else ManagerContents(source, manager=cache, vocabulary=vocabulary)
     )
     try:
         for name in source.choices(list(weights), list(weights.values()), k=CALLS):
