@@ -24,7 +24,7 @@ def test_exact_caches_have_the_content_of_contiguous_ones(criteria: dict[str, An
         assert not criterion.kills(SUSPECTS[name].planted.make, 0)
 
 
-@pytest.mark.parametrize("name", ["no_copy_on_write", "store_rollback_clips"])
+@pytest.mark.parametrize("name", ["no_copy_on_write", "writes_shared_blocks"])
 def test_sharing_shows_what_plain_calls_dont(criteria: dict[str, Any], name: str) -> None:
     make = SUSPECTS[name].planted.make
     assert criteria["content, shared"].kills(make, 0)
