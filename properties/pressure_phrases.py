@@ -164,13 +164,17 @@ def swap(scene: Scene) -> Iterator[Operation]:
 
 
 def swap_all_again(scene: Scene) -> Iterator[Operation]:
-    """A sequence that fills the pool goes to the host, somebody else runs, it comes back; twice."""
+    """A sequence that fills the pool goes to the host, perhaps somebody else runs, it comes back; twice.
+
+    If it comes back at once, its blocks are still to be copied out when they are to be copied in.
+    """
     yield from _drain(scene)
     yield New(scene.tokens(scene.config.num_blocks * scene.block))
     for _ in range(2):
         yield SwapOut(0)
-        yield New(scene.tokens(1))
-        yield Free(0)
+        if scene.dice.random() < 0.5:
+            yield New(scene.tokens(1))
+            yield Free(0)
         yield SwapIn(0)
 
 
