@@ -9,6 +9,7 @@ from tokenlaw.properties.block_manager_calls import RefusedError
 from tokenlaw.properties.manager_door import CrashedError, Door
 from tokenlaw.properties.rules import JUDGES
 from tokenlaw.properties.running import Outcome
+from tokenlaw.properties.settled import settled
 from tokenlaw.properties.step import Moment, Step
 from tokenlaw.properties.trace import (
     Abort,
@@ -92,6 +93,7 @@ def _needs(operation: Operation) -> frozenset[str]:
     return needs | {"namespaces"} if getattr(operation, "namespace", "") else needs
 
 
+@settled
 def run_trace(
     manager_factory: Callable[[CacheConfig], Any],
     trace: Trace,

@@ -26,6 +26,7 @@ from tokenlaw.properties.decoder_expected import (
     what_matters,
 )
 from tokenlaw.properties.running import Outcome, Violation
+from tokenlaw.properties.settled import settled
 from tokenlaw.spec.contracts import ContractError
 from tokenlaw.spec.decoders import built_decoder, target_of
 from tokenlaw.spec.laws import Tokens
@@ -43,6 +44,7 @@ _ASKED = {
 }
 
 
+@settled
 def run_session(
     factory: Callable[[Any], Any],
     session: Session,

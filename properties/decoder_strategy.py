@@ -1,7 +1,7 @@
-"""Hypothesis strategies for sessions.
+"""Sessions, and the hypothesis strategy for them.
 
-hypothesis decides the configuration, the length, and for each operation which one and the seed of its dice;
-`tokenlaw.properties.decoder_scene` makes it up.
+hypothesis or plain dice decide the configuration, the length, and for each operation which one and the seed
+of its dice; `tokenlaw.properties.decoder_scene` makes it up.
 """
 
 import random
@@ -130,7 +130,7 @@ def rolled_session(
     number: int,
     dice: random.Random,
 ) -> Session:
-    """A session without hypothesis, in which all moves are as frequent as `MOVES` says.
+    """A session without hypothesis, of moves that are as frequent as `MOVES` says, but for the first.
 
     Move ``number`` comes first, after a request for it, counted round and round.
     """

@@ -1,4 +1,4 @@
-"""Integers and choices that hypothesis draws evenly, and equally whatever else is loaded.
+"""Integers and choices that hypothesis draws evenly, and equally whatever else is loaded; or dice do.
 
 hypothesis gives small integers and those that stand in the source of loaded modules an extra share, so a
 constant in the code of a caller would change which traces a seed gives. Here integers are drawn from a range

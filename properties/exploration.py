@@ -1,7 +1,8 @@
 """Exploring a target with generated traces, until every fault that shows has its own small counterexample.
 
-hypothesis only makes the traces. A refuted check is muted from then on, so that the faults behind it can
-show, and its trace is shrunk by `tokenlaw.properties.shrink`, for that check alone.
+hypothesis and plain dice make the traces in turns, and nothing more. A refuted check is muted from then on,
+so that the faults behind it can show, and its trace is shrunk by `tokenlaw.properties.shrink`, for that check
+alone.
 """
 
 import random
@@ -36,11 +37,12 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
 
 # hypothesis remembers every example of a run, so short runs keep memory flat. Every other run climbs in its
 # second half: climbing varies one trace, and pressure on the pool would otherwise crowd out everything else.
+# The runs that don't climb are rolled instead, where that can be done.
 _BATCH = 100
 _PHASES = ((Phase.generate,), (Phase.generate, Phase.target))
 
 Roll = Callable[[int, random.Random], Any]
-"""``roll(number, dice)``: a trace made without hypothesis, as good as one of its strategy."""
+"""``roll(number, dice)``: a trace made without hypothesis; the number says what it begins with."""
 
 # So many crashes end the search when most examples crash: nothing else will show.
 _CRASHES = 10
@@ -152,7 +154,7 @@ class _Search:
                     self._run_batch(strategy, f"{seed}/{batch}", _PHASES[batch % 2])
                 batch += 1
                 if self.examples == before:
-                    break  # the strategy has no further trace
+                    break  # hypothesis has no further trace
         except _BudgetEnds:
             pass
         self.seconds = self.started.wall()
@@ -185,7 +187,8 @@ class _Search:
         return f"{self.examples} of {self.profile.examples} examples ran in {self.seconds:.1f} s"
 
     def _roll_batch(self, roll: Roll, dice: random.Random) -> None:
-        for number in range(self.examples, min(self.examples + _BATCH, self.profile.examples)):
+        first = dice.randrange(_BATCH)  # what comes last must not be left out of every small run
+        for number in range(first, first + min(_BATCH, self.profile.examples - self.examples)):
             self._example(roll(number, dice))
 
     def _run_batch(self, strategy: SearchStrategy[Any], seed: str, phases: tuple[Phase, ...]) -> None:

@@ -13,12 +13,14 @@ from tokenlaw.properties.kv_store_operations import Operations
 from tokenlaw.properties.kv_store_payload import dtype_of
 from tokenlaw.properties.kv_store_shadow import ShadowedStore
 from tokenlaw.properties.running import Outcome
+from tokenlaw.properties.settled import settled
 from tokenlaw.properties.trace import Trace, TraceError
 from tokenlaw.spec.contracts import CacheConfig, ContractError
 
 __all__ = ["KV_STORE_CHECKS", "needed_capabilities", "run_trace"]
 
 
+@settled
 def run_trace(
     store_factory: Callable[[CacheConfig], Any],
     trace: Trace,

@@ -36,7 +36,7 @@ def kv_store_traces(capabilities: frozenset[str], sizes: Sizes) -> SearchStrateg
 
 
 def rolled_store_trace(capabilities: frozenset[str], sizes: Sizes, number: int, dice: random.Random) -> Trace:
-    """A trace without hypothesis, in which all moves are as frequent as `MOVES` says.
+    """A trace without hypothesis, of moves that are as frequent as `MOVES` says, but for the first.
 
     Move ``number`` comes first, after a sequence to move, counted round and round.
     """

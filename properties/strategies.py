@@ -1,8 +1,9 @@
-"""Hypothesis strategies for traces of block managers.
+"""Traces of block managers, and the hypothesis strategy for them.
 
-hypothesis decides the configuration, the length, and for each phrase which one and the seed of its dice: two
-integers for several operations. That keeps drawing cheap and lets `hypothesis.target` change one phrase
-of a trace and leave the others alone. Smallness is the shrinker's business (`tokenlaw.properties.shrink`).
+hypothesis or plain dice decide the configuration, the length, and for each phrase which one and the seed of
+its dice: two integers for several operations. That keeps drawing cheap and lets `hypothesis.target` change
+one phrase of a trace and leave the others alone. Smallness is the shrinker's business
+(`tokenlaw.properties.shrink`).
 """
 
 import random
@@ -67,7 +68,8 @@ def traces(
 def rolled_trace(capabilities: frozenset[str], profile: Profile, number: int, dice: random.Random) -> Trace:
     """A trace without hypothesis, which spreads phrases unevenly: it repeats parts of what it drew.
 
-    Phrase ``number`` opens it, counted round and round: in an empty pool it does what it is meant to do.
+    Phrase ``number`` opens it, counted round and round: in an empty pool it does what it is meant to do. The
+    largest pools are filled first.
     """
     chosen = supported_phrases(capabilities)
     return _trace(capabilities, profile, chosen, dice.randint, chosen[number % len(chosen)])

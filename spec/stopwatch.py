@@ -13,8 +13,8 @@ SCHEDULING = Path("/proc/self/schedstat")
 class Stopwatch:
     """Seconds of processor time since it was made, or a third of those on the clock, if that is more.
 
-    What waits for a device or for another process uses little processor time here. What passes while
-    others have the processor doesn't count: on a busy machine nothing is given up early.
+    Of all threads of the process together. What waits for a device or for another process uses little. What
+    passes while others have the processor doesn't count: on a busy machine nothing is given up early.
     """
 
     def __init__(self) -> None:

@@ -17,6 +17,7 @@ from tokenlaw.impl.paged import PagedKVStore
 from tokenlaw.impl.paged.manager import PagedBlockManager
 from tokenlaw.impl.reference import REFERENCE
 from tokenlaw.impl.speculative import SampleAndMatchVerifier
+from tokenlaw.impl.speculative.block import BlockVerifier
 from tokenlaw.spec.capabilities import effective_capabilities, probe_capabilities
 from tokenlaw.spec.contracts import (
     BLOCK_MANAGER,
@@ -31,6 +32,11 @@ from tokenlaw.spec.requests import DecodeRequest
 from tokenlaw.spec.suites import PROFILES, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 from tokenlaw.suites import suites
+
+
+class MyBlock(BlockVerifier):
+    """Somebody's."""
+
 
 QUICK = replace(PROFILES["dev"], examples=40, seconds=4.0, requests=20_000)
 
@@ -233,3 +239,10 @@ def test_a_factory_of_decoders_without_arguments_can_be_wrapped() -> None:
     )
     built = broken.factories[DECODER](default_config())
     assert built.decode(DecodeRequest(prompt=(0,), num_tokens=3), seed=1) == [[0, 1, 1]]
+
+
+def test_the_reference_is_held_to_its_own_claim() -> None:
+    """A block verifier that is held to the block rule: the chain rule of the reference isn't that one."""
+    report = tokenlaw.check_verifier(MyBlock, claims="block", budget=40_000, raises=False)
+    assert report.verdict is Verdict.HOLDS, report.summary()
+    assert [one.verdict for one in report.controls] == [Verdict.HOLDS, Verdict.REFUTED]

@@ -71,7 +71,7 @@ def test_moves_of_stores_come_in_turn() -> None:
 
 
 def test_every_other_batch_of_an_exploration_is_rolled() -> None:
-    """Batches are of 100 examples; the numbers go on, and the seed decides all dice."""
+    """Batches are of 100 examples; the seed decides all dice, and the number with which a batch begins."""
     rolled: list[tuple[int, float]] = []
 
     def roll(number: int, dice: random.Random) -> Trace:
@@ -80,10 +80,15 @@ def test_every_other_batch_of_an_exploration_is_rolled() -> None:
 
     ask = partial(explored, [check("a", "new")], fake({}), roll=roll)
     ask(seed=1, profile=LONGER)
-    assert [number for number, _ in rolled] == [*range(100), *range(200, 250)]
+    numbers = [number for number, _ in rolled]
+    assert numbers == [numbers[0] + place for place in range(100)] + [
+        numbers[100] + place for place in range(50)
+    ]
+    assert numbers[0] != numbers[100]
     once = list(rolled)
     rolled.clear()
     ask(seed=1, profile=LONGER)
     assert rolled == once
-    ask(seed=2, profile=LONGER)
-    assert rolled[150:] != once
+    ask(seed=2, profile=replace(PROFILE, examples=10))
+    assert rolled[150:] != once[:10]
+    assert rolled[150][0] != once[0][0]

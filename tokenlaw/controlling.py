@@ -14,10 +14,10 @@ from tokenlaw.spec.verdicts import Evidence, Verdict, overall
 from tokenlaw.text import encodable, shortened
 
 REFERENCE_PART, BROKEN_PART = 8, 4
-"""A control gets so many times less than the audit: examples, seconds, requests."""
+"""A control gets so many times less than the audit: examples, seconds, and a broken wrapper's requests."""
 
 REFERENCE_REQUESTS = 16
-"""So many times fewer requests: each scenario has a cost of its own, however few it gets."""
+"""The reference gets so many times fewer requests: a scenario has a cost of its own, however few it gets."""
 
 FEWEST_REQUESTS = 20_000
 """Requests that a broken wrapper gets at least, if the audit has so many; it takes them only if it must."""
@@ -92,7 +92,9 @@ def _reference(audited: Audited, progress: Progress) -> Control:
         return without("there is none of this contract")
     asked = frozenset(row.check.id for row in audited.evidence if row.verdict is not Verdict.NOT_SUPPORTED)
     reference = replace(REFERENCE, factories={contract: factory}, capabilities=_declared(contract))
-    found = _run(audited, reference, asked, _part(audited, REFERENCE_PART, REFERENCE_REQUESTS, 1), progress)
+    profile, settings = _part(audited, REFERENCE_PART, REFERENCE_REQUESTS, 1)
+    # Held to what it claims itself: another rule than the target's may be exact too, and no block rule is.
+    found = _run(audited, reference, asked, (profile, replace(settings, claims=None)), progress)
     spoken = [row for row in found if row.verdict in (*_BAD, Verdict.HOLDS)]
     if not spoken:
         return without("none of what was asked could be decided")

@@ -59,7 +59,7 @@ class DraftsBeyondTheEnd(Drafter):
 
 
 class LogitsByRows(TableRunner):
-    """Has logits in single precision, whose last bits depend on how many rows a pass has."""
+    """Has logits in single precision, whose last bits depend on how many positions of it a pass gives."""
 
     def run(self, run: Run, wanted: int) -> Float64[Tensor, "wanted vocabulary"]:
         """Rounded logits."""
