@@ -50,12 +50,13 @@ tokenlaw faults --family kv --json audits.json
 python benchmarks/bench_kv_peers.py --seeds 3 --matrix audits.json --json caches.json
 ```
 
-(Without `--matrix` a benchmark runs the audits itself.) Read it with four things in mind. The faults were
-collected, and our suite written, by the same hands; the reports behind the faults are other people's. The
-criteria were written for their own engines and at their own cost; here each is given more than it had, new laws for every seed among other
-things. A fault counts as killed at 90 % of the seeds, which for {seeds} seeds are all of them. Our own
-suite was run with one seed a fault ([20 of 20 seeds](law-evidence.md) was measured apart), and its false
-alarms are counted on the {our_base} exact verifiers in place of {base} seeds of one.
+(Without `--matrix` a benchmark runs the audits itself.) Read it with four things in mind. The
+faults were collected, and our suite written, by the same hands; the reports behind the faults are
+other people's. The criteria were written for their own engines and at their own cost; here each is
+given more than it had, new laws for every seed among other things. A fault counts as killed at 90 %
+of the seeds, which for {seeds} seeds are all of them. Our own suite was run with one seed a fault
+([20 of 20 seeds](law-evidence.md) was measured apart), and its false alarms are counted on the
+{our_base} exact verifiers in place of {base} seeds of one.
 
 ## Speculative sampling
 """
