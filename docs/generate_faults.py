@@ -61,8 +61,7 @@ WHY = """The traces of `kv/` need a pool that is full at the right moment, or a 
 and leaves the sequence behind, and their operations are what fills it. Leaving out any four operations of
 those that were tried in an earlier run (`hit_stays_free`, `copies_full_blocks`, `leaks_on_refusal`), with
 any smaller pool, finds no smaller trace that is still refuted; so it isn't the shrinker that keeps them
-long. Those of `store/reorder` weren't looked into as deeply; shrinking ends after a while, and a busy
-machine gets less far.
+long. Others weren't looked into as deeply; shrinking ends after a while, and a busy machine gets less far.
 """
 
 COUNTED = {
