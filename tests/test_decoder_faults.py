@@ -21,7 +21,7 @@ from tokenlaw.spec.session_models import Hashed
 from tokenlaw.stats.enumeration.exact_law import exact_law
 from tokenlaw.stats.enumeration.law import total_variation
 
-VISIBLE, ROUNDING = 1e-3, 1e-12
+VISIBLE, ROUNDING, SINGLE_PRECISION = 1e-3, 1e-12, 1e-6
 TARGET, DRAFT = (in_floats(random_table_model(3, 2, seed)) for seed in (2, 105))
 CONFIG = DecoderConfig(TARGET, DRAFT, 3)
 CLASSES = {f"C{number:02}" for number in range(1, 23)}
@@ -79,7 +79,8 @@ def test_a_fault_changes_the_law(name: str, request_: DecodeRequest) -> None:
     ids=["plain", "masked", "longer"],
 )
 def test_an_innocent_leaves_the_law_alone(innocent: Innocent, request_: DecodeRequest) -> None:
-    assert law_is_off_by(innocent.make, request_) < ROUNDING
+    bound = SINGLE_PRECISION if innocent.name == "logits_by_rows" else ROUNDING
+    assert law_is_off_by(innocent.make, request_) < bound
 
 
 @pytest.mark.parametrize(("name", "exact"), [("fork_shares_numbers", False), ("draft_is_target", True)])

@@ -96,7 +96,7 @@ class MovesOverWaitingBlocks(FaultyStore):
     Classes: C22.
     Report: ggml-org/llama.cpp 5735, 12253 (cells are mixed up).
     Effect: two blocks hold the content of one of them.
-    Weakest check: store/content.
+    Weakest check: store/bystanders.
     """
 
     first = others = _CopyingLastFirst
