@@ -66,7 +66,7 @@ class Search:
         subject.counts, subject.largest_ratio = Counter(), 0.0
         self.entry, self.subject, self.dimensions = entry, subject, dimensions
         self.seconds, self.spent = seconds, Stopwatch()
-        self.left_out = 0
+        self.cases = 0
         self.refuted: Failure | None = None
         self.crash: Failure | None = None
         self.crashes = 0
@@ -77,7 +77,7 @@ class Search:
         started = time.monotonic()
         basic = list(basic_cases(self.entry.scope, self.dimensions, self.subject.capabilities))
         try:
-            for self.left_out, case in zip(range(len(basic) - 1, -1, -1), basic, strict=True):
+            for case in basic:
                 self._try(case)
             if not self._late():
                 self._explore(examples, seed)
@@ -88,10 +88,10 @@ class Search:
         if failure is not None:
             failure = self._shrunk(failure)
         found = evidence_of(self.entry.check, failure, counts, ratio)
-        if self.left_out and found.verdict is Verdict.HOLDS:
-            tried = f"{len(basic) - self.left_out} of the {len(basic)} cases of every run"
+        if self.cases < len(basic) and found.verdict is Verdict.HOLDS:
+            tried = f"{self.cases} of the {len(basic)} cases of every run"
             found = replace(found, message=f"{found.message}; the time was over after {tried}")
-        return replace(found, operations=counts["calls"], seconds=time.monotonic() - started)
+        return replace(found, seconds=time.monotonic() - started)
 
     def _explore(self, examples: int, seed: int) -> None:
         strategy = cases(self.entry.scope, self.subject.capabilities, self.dimensions)
@@ -115,6 +115,7 @@ class Search:
 
     def _try(self, case: AttentionCase) -> None:
         failure = judge(self.entry, self.subject, case)
+        self.cases += 1
         self.dtypes.add(case.dtype)
         if failure is not None and failure.kind == BROKEN:
             self.refuted = failure
@@ -174,7 +175,7 @@ def evidence_of(check: Check, failure: Failure | None, counts: Counter[str], rat
         verdict = Verdict.NOT_EXERCISED if missing else Verdict.HOLDS
         size = f"largest error: {ratio:.3g} of its bound"
         message = f"never happened: {', '.join(missing)}" if missing else size
-        return Evidence(check, verdict, dict(counts), message=message)
+        return Evidence(check, verdict, dict(counts), counts["calls"], message=message)
     verdict, message = Verdict.REFUTED, failure.text
     if failure.kind != BROKEN:
         verdict, message = (
@@ -185,4 +186,5 @@ def evidence_of(check: Check, failure: Failure | None, counts: Counter[str], rat
                 f"case: {describe(failure.case)}\n{failure.text}"
             ),
         )
-    return Evidence(check, verdict, dict(counts), message=message, counterexample=to_data(failure.case))
+    data = to_data(failure.case)
+    return Evidence(check, verdict, dict(counts), counts["calls"], message=message, counterexample=data)

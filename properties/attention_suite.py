@@ -136,7 +136,7 @@ def _replayed(entry: AttentionCheck, subject: Subject, case: AttentionCase) -> E
     failure = judge(entry, subject, case)
     check = replace(entry.check, exercised_by=())
     found = evidence_of(check, failure, +subject.counts, subject.largest_ratio)
-    return replace(found, check=entry.check, operations=subject.counts["calls"])
+    return replace(found, check=entry.check)
 
 
 def _suits(entry: AttentionCheck, case: AttentionCase) -> bool:

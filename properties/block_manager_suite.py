@@ -48,6 +48,7 @@ class BlockManagerSuite:
         found = explore(
             self.checks,
             traces(capabilities, profile),
+            partial(rolled_trace, capabilities, profile),
             run,
             profile=profile,
             seed=seed,
@@ -55,7 +56,6 @@ class BlockManagerSuite:
             capabilities=capabilities,
             progress=progress,
             before_run=announce,
-            roll=partial(rolled_trace, capabilities, profile),
         )
         return filmed(found, BLOCK_MANAGER, film, factory, capabilities)
 

@@ -118,7 +118,7 @@ def sessions(
 
     @st.composite
     def draw_session(draw: st.DrawFn) -> Session:
-        return _session(_deck(capabilities), picking(draw), capabilities, vocabulary_size, max_operations)
+        return _session(capabilities, vocabulary_size, max_operations, picking(draw))
 
     return draw_session()
 
@@ -134,23 +134,19 @@ def rolled_session(
 
     Move ``number`` comes first, after a request for it, counted round and round.
     """
-    deck = _deck(capabilities)
-    opening = list(dict.fromkeys(deck))[number % len(set(deck))]
-    return _session(deck, dice.randint, capabilities, vocabulary_size, max_operations, opening)
-
-
-def _deck(capabilities: frozenset[str]) -> list[Move]:
-    return [move for needs, move, weight in MOVES if needs <= capabilities for _ in range(weight)]
+    return _session(capabilities, vocabulary_size, max_operations, dice.randint, number)
 
 
 def _session(
-    deck: Sequence[Move],
-    pick: Pick,
     capabilities: frozenset[str],
     vocabulary_size: int | None,
     max_operations: int,
-    opening: Move | None = None,
+    pick: Pick,
+    number: int | None = None,
 ) -> Session:
+    possible = [(move, weight) for needs, move, weight in MOVES if needs <= capabilities]
+    deck = [move for move, weight in possible for _ in range(weight)]
+    opening = None if number is None else possible[number % len(possible)][0]
     scene = _scene(random.Random(pick(0, _DICE)), capabilities, vocabulary_size)
     draft = _draft(scene)
     wanted = pick(min(4, max_operations), max_operations)

@@ -58,6 +58,7 @@ class DecoderTraces:
         return explore(
             self.checks,
             sessions(capabilities, vocabulary_size=size, max_operations=longest),
+            partial(rolled_session, capabilities, size, longest),
             run,
             profile=replace(profile, examples=max(1, profile.examples // _WEIGHT)),
             seed=seed,
@@ -68,7 +69,6 @@ class DecoderTraces:
             describe=explain,
             tell=tell,
             simplifier=SESSIONS,
-            roll=partial(rolled_session, capabilities, size, longest),
         )
 
     def replay(

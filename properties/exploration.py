@@ -35,11 +35,9 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
 }
 """What hypothesis climbs: sums of these events in one trace."""
 
-# hypothesis remembers every example of a run, so short runs keep memory flat. Every other run climbs in its
-# second half: climbing varies one trace, and pressure on the pool would otherwise crowd out everything else.
-# The runs that don't climb are rolled instead, where that can be done.
+# hypothesis remembers every example of a run, so short runs keep memory flat. They climb in their second
+# half, which varies one trace: if others weren't rolled, pressure on the pool would crowd out everything else.
 _BATCH = 100
-_PHASES = ((Phase.generate,), (Phase.generate, Phase.target))
 
 Roll = Callable[[int, random.Random], Any]
 """``roll(number, dice)``: a trace made without hypothesis; the number says what it begins with."""
@@ -51,6 +49,7 @@ _CRASHES = 10
 def explore(
     checks: Sequence[Check],
     strategy: SearchStrategy[Any],
+    roll: Roll,
     run: Run,
     *,
     profile: Profile,
@@ -62,7 +61,6 @@ def explore(
     describe: Describe = words.explain,
     tell: Callable[[Example], str] = words.tell,
     simplifier: Simplifier | None = None,
-    roll: Roll | None = None,
 ) -> list[Evidence]:
     """Evidence for each selected check, in the order of ``checks``.
 
@@ -70,6 +68,7 @@ def explore(
     ----------
     checks : all checks of the suite; those not selected are muted.
     strategy : traces that the target can run.
+    roll : makes every other batch of traces, evenly; those of the strategy climb.
     run : runs one trace; must not raise for what the target does (`Outcome.crash` is for that).
     profile : examples, and seconds after the first one in which further ones are tried (shrinking comes on
         top).
@@ -79,7 +78,6 @@ def explore(
         Findings are announced for the same reason, when they are made and when they are shrunk.
     describe, tell : a violation, and a trace, in words.
     simplifier : how what fails is shrunk; as a trace if None.
-    roll : makes every other batch of traces, evenly; those of the strategy climb.
     """
     supported = {check.id for check in checks if check.id in selected and check.needs <= capabilities}
     silent = frozenset(check.id for check in checks if check.id not in supported)
@@ -91,10 +89,10 @@ def explore(
         announce_evidence(refutation(check, finding, exercised, describe))
 
     search = _Search(
-        run, profile, silent, frozenset(supported), Reporter(progress), before_run, keep, simplifier, roll
+        run, profile, silent, frozenset(supported), Reporter(progress), before_run, keep, simplifier
     )
     if supported:
-        search.run_all(strategy, seed)
+        search.run_all(strategy, roll, seed)
     findings = {id_: search.narrowed(finding) for id_, finding in search.findings.items()}
     crash = search.narrowed_crash()
     search.reporter.say("done", profile.examples, profile.examples, always=True)
@@ -127,7 +125,6 @@ class _Search:
     before_run: Callable[[Example], None] | None
     keep: Callable[[Finding], None]
     simplifier: Simplifier | None
-    roll: Roll | None = None
     findings: dict[str, Finding] = field(default_factory=dict)
     crash: Crash | None = None
     crashes: int = 0
@@ -142,19 +139,14 @@ class _Search:
         """Checks that are not looked at now."""
         return self.silent | self.findings.keys()
 
-    def run_all(self, strategy: SearchStrategy[Any], seed: int) -> None:
+    def run_all(self, strategy: SearchStrategy[Any], roll: Roll, seed: int) -> None:
         """Run batches of examples until the budget ends or nothing is left to find."""
         batch = 0
         try:
             while self.examples < self.profile.examples:
-                before = self.examples
-                if self.roll is not None and batch % 2 == 0:
-                    self._roll_batch(self.roll, random.Random(f"{seed}/{batch}"))
-                else:
-                    self._run_batch(strategy, f"{seed}/{batch}", _PHASES[batch % 2])
+                self._roll_batch(roll, random.Random(f"{seed}/{batch}"))
+                self._climb(strategy, f"{seed}/{batch}")
                 batch += 1
-                if self.examples == before:
-                    break  # hypothesis has no further trace
         except _BudgetEnds:
             pass
         self.seconds = self.started.wall()
@@ -191,11 +183,14 @@ class _Search:
         for number in range(first, first + min(_BATCH, self.profile.examples - self.examples)):
             self._example(roll(number, dice))
 
-    def _run_batch(self, strategy: SearchStrategy[Any], seed: str, phases: tuple[Phase, ...]) -> None:
+    def _climb(self, strategy: SearchStrategy[Any], seed: str) -> None:
+        if self.examples >= self.profile.examples:
+            return
+
         @hypothesis.seed(seed)
         @hypothesis.settings(
             max_examples=min(_BATCH, self.profile.examples - self.examples),
-            phases=phases,
+            phases=(Phase.generate, Phase.target),
             suppress_health_check=tuple(HealthCheck),
             database=None,
             deadline=None,

@@ -1,7 +1,6 @@
 """Traces for KV stores: short, on small pools, made of the moves that real faults need."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hypothesis.strategies import DrawFn, SearchStrategy, composite
@@ -30,7 +29,7 @@ def kv_store_traces(capabilities: frozenset[str], sizes: Sizes) -> SearchStrateg
 
     @composite
     def draw_trace(draw: DrawFn) -> Trace:
-        return _trace(_moves(capabilities), picking(draw), capabilities, sizes)
+        return _trace(capabilities, sizes, picking(draw))
 
     return draw_trace()
 
@@ -40,21 +39,12 @@ def rolled_store_trace(capabilities: frozenset[str], sizes: Sizes, number: int, 
 
     Move ``number`` comes first, after a sequence to move, counted round and round.
     """
-    moves = _moves(capabilities)
-    return _trace(moves, dice.randint, capabilities, sizes, moves[number % len(moves)])
+    return _trace(capabilities, sizes, dice.randint, number)
 
 
-def _moves(capabilities: frozenset[str]) -> list[Move]:
-    return [move for needs, move in MOVES if needs <= capabilities]
-
-
-def _trace(
-    moves: Sequence[Move],
-    pick: Pick,
-    capabilities: frozenset[str],
-    sizes: Sizes,
-    opening: Move | None = None,
-) -> Trace:
+def _trace(capabilities: frozenset[str], sizes: Sizes, pick: Pick, number: int | None = None) -> Trace:
+    moves = [move for needs, move in MOVES if needs <= capabilities]
+    opening = None if number is None else moves[number % len(moves)]
     config, history = _configuration(pick, sizes, layered="layers" in capabilities), History()
     operations: list[Operation] = []
     wanted = pick(min(4, sizes.max_operations), sizes.max_operations)

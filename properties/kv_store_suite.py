@@ -59,6 +59,7 @@ class KVStoreSuite:
         found = explore(
             self.checks,
             kv_store_traces(capabilities, sizes),
+            partial(rolled_store_trace, capabilities, sizes),
             run,
             profile=profile,
             seed=seed,
@@ -66,7 +67,6 @@ class KVStoreSuite:
             capabilities=capabilities,
             progress=progress,
             before_run=announce,
-            roll=partial(rolled_store_trace, capabilities, sizes),
         )
         return filmed(found, KV_STORE, film, factory, capabilities)
 

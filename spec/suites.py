@@ -51,7 +51,6 @@ class Settings:
     budget : requests in place of those of the profile.
     tolerance : total variation up to which a law may differ from the exact one.
     continued : check id to the statistics of an earlier report, whose evidence counts along.
-    hurried : a run of laws may end as soon as something is refuted; for controls, who need to know no more.
     """
 
     device: str = "cpu"
@@ -60,7 +59,6 @@ class Settings:
     budget: int | None = None
     tolerance: float = 0.0
     continued: Mapping[str, Mapping[str, Any]] | None = None
-    hurried: bool = False
 
 
 DEFAULTS = Settings()

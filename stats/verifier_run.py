@@ -1,7 +1,7 @@
 """One run of the laws: small checks first, then scenario by scenario, then trees and the search."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import replace as changed
 from functools import partial
 from typing import Any
@@ -84,26 +84,18 @@ class VerifierRun:
         parts = shared_rows(self._book, scenarios, self._budget)
         self._book.whole = self._at(WHOLE_RUN, self._budget)
         self.small(scenarios[0], int(parts[SMALL_PART]))
-        for ask in self._large(scenarios, parts):
-            if self._settings.hurried and self._book.refuted():
-                break
-            ask()
+        for scenario in scenarios:
+            if scenario.name in parts:
+                self.scenario(scenario, int(parts[scenario.name]))
+        for name in TREE_NAMES:
+            if name in parts:
+                self.tree(name, int(parts[name]))
+        if SEARCH_NAME in parts:
+            self.search(int(parts[SEARCH_NAME]), own_drafter=any(one.own_drafter for one in scenarios))
         say_what_small_checks_take(self._book)
         if not self._settings.tolerance:
             say_what_chi_square_takes(self._book, scenarios, parts, self._budget, self._settings.device)
         self.end()
-
-    def _large(self, scenarios: list[Scenario], parts: Mapping[str, float]) -> Iterator[Callable[[], None]]:
-        """What there are requests for, one thing after the other."""
-        for scenario in scenarios:
-            if scenario.name in parts:
-                yield partial(self.scenario, scenario, int(parts[scenario.name]))
-        for name in TREE_NAMES:
-            if name in parts:
-                yield partial(self.tree, name, int(parts[name]))
-        if SEARCH_NAME in parts:
-            own_drafter = any(one.own_drafter for one in scenarios)
-            yield partial(self.search, int(parts[SEARCH_NAME]), own_drafter=own_drafter)
 
     def end(self) -> None:
         """Count the rows."""

@@ -6,8 +6,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+import tokenlaw
 from tokenlaw import junit, terminal
 from tokenlaw.controls import Control, Kind, broken_off
+from tokenlaw.impl.speculative.block import BlockVerifier
 from tokenlaw.report import Report, Target
 from tokenlaw.runner import audit
 from tokenlaw.spec.contracts import (
@@ -75,3 +77,14 @@ def test_a_process_that_dies_in_a_control_leaves_it_unknown(monkeypatch: pytest.
     assert broken.verdict is Verdict.UNKNOWN
     assert "the wrapper was too much" in broken.message
     assert found.verdict is Verdict.VOID
+
+
+class MyBlock(BlockVerifier):
+    """Somebody's."""
+
+
+def test_the_reference_is_held_to_its_own_claim() -> None:
+    """A block verifier that is held to the block rule: the chain rule of the reference isn't that one."""
+    report = tokenlaw.check_verifier(MyBlock, claims="block", budget=40_000, raises=False)
+    assert report.verdict is Verdict.HOLDS, report.summary()
+    assert [one.verdict for one in report.controls] == [Verdict.HOLDS, Verdict.REFUTED]

@@ -17,26 +17,14 @@ from tokenlaw.impl.paged import PagedKVStore
 from tokenlaw.impl.paged.manager import PagedBlockManager
 from tokenlaw.impl.reference import REFERENCE
 from tokenlaw.impl.speculative import SampleAndMatchVerifier
-from tokenlaw.impl.speculative.block import BlockVerifier
+from tokenlaw.spec.announcing import announce_evidence
 from tokenlaw.spec.capabilities import effective_capabilities, probe_capabilities
-from tokenlaw.spec.contracts import (
-    BLOCK_MANAGER,
-    DECODER,
-    KV_STORE,
-    VERIFIER,
-    CacheConfig,
-    Implementation,
-)
+from tokenlaw.spec.contracts import BLOCK_MANAGER, DECODER, KV_STORE, VERIFIER, CacheConfig, Implementation
 from tokenlaw.spec.decoders import default_config
 from tokenlaw.spec.requests import DecodeRequest
 from tokenlaw.spec.suites import PROFILES, Settings
 from tokenlaw.spec.verdicts import Check, Evidence, Severity, Verdict
 from tokenlaw.suites import suites
-
-
-class MyBlock(BlockVerifier):
-    """Somebody's."""
-
 
 QUICK = replace(PROFILES["dev"], examples=40, seconds=4.0, requests=20_000)
 
@@ -241,8 +229,20 @@ def test_a_factory_of_decoders_without_arguments_can_be_wrapped() -> None:
     assert built.decode(DecodeRequest(prompt=(0,), num_tokens=3), seed=1) == [[0, 1, 1]]
 
 
-def test_the_reference_is_held_to_its_own_claim() -> None:
-    """A block verifier that is held to the block rule: the chain rule of the reference isn't that one."""
-    report = tokenlaw.check_verifier(MyBlock, claims="block", budget=40_000, raises=False)
-    assert report.verdict is Verdict.HOLDS, report.summary()
-    assert [one.verdict for one in report.controls] == [Verdict.HOLDS, Verdict.REFUTED]
+class Insistent(Blind):
+    """Refutes what isn't the reference, and must not go on then."""
+
+    __module__ = "tokenlaw.fake"
+
+    def run(self, implementation: Implementation, **options: Any) -> list[Evidence]:
+        if implementation.name == REFERENCE.name:
+            return [Evidence(self.checks[0], Verdict.HOLDS)]
+        announce_evidence(Evidence(self.checks[0], Verdict.REFUTED, operations=3))
+        raise AssertionError("it went on")
+
+
+def test_a_broken_wrapper_is_asked_no_more_once_it_is_refuted() -> None:
+    suite = Insistent(Verdict.HOLDS)
+    rows = [Evidence(suite.checks[0], Verdict.HOLDS)]
+    _, broken = controls(audited(BLOCK_MANAGER, suite=suite, evidence=rows))
+    assert (broken.verdict, broken.tried, broken.message) == (Verdict.REFUTED, 3, "")

@@ -1,6 +1,7 @@
 """Exploration against fake targets: what is found, shrunk, muted, counted, and left undecided."""
 
 import time
+from functools import partial
 
 import pytest
 
@@ -8,7 +9,7 @@ from support.exploring import CAPABILITIES, PROFILE, check, explored, fake, firs
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.narrowing import crash_place
 from tokenlaw.properties.running import Outcome, Violation
-from tokenlaw.properties.strategies import traces
+from tokenlaw.properties.strategies import rolled_trace, traces
 from tokenlaw.properties.trace import Fork, Free, New, Rollback, Trace, to_data
 from tokenlaw.spec.announcing import listening
 from tokenlaw.spec.suites import Profile
@@ -160,6 +161,7 @@ def test_batches_keep_adding_examples():
     explore(
         [check("a")],
         traces(CAPABILITIES, profile),
+        partial(rolled_trace, CAPABILITIES, profile),
         fake({}),
         profile=profile,
         seed=3,

@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-import tokenlaw.properties.kv_store_strategy as stores
 import tokenlaw.properties.strategies as managers
 from support.exploring import PROFILE, check, explored, fake
 from tokenlaw.properties.block_manager_run import needed_capabilities
@@ -59,7 +58,6 @@ def test_phrases_come_as_often_as_their_weights_say(monkeypatch: pytest.MonkeyPa
 
 def test_moves_of_stores_come_in_turn() -> None:
     moves = [move for needs, move in MOVES if needs <= STORES]
-    assert moves == stores._moves(STORES)
     first: list[object] = []
     for number in range(2 * len(moves)):
         trace = rolled_store_trace(STORES, Sizes(), number, random.Random(5))

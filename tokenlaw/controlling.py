@@ -4,10 +4,12 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from tokenlaw.controls import Control, Kind
 from tokenlaw.impl.faults.wrappers import WRAPPERS, BrokenWrapper
 from tokenlaw.impl.reference import REFERENCE
+from tokenlaw.spec.announcing import listening
 from tokenlaw.spec.contracts import Implementation
 from tokenlaw.spec.suites import Profile, Progress, Settings, Suite
 from tokenlaw.spec.verdicts import Evidence, Verdict, overall
@@ -24,6 +26,15 @@ FEWEST_REQUESTS = 20_000
 
 LEAST_SECONDS = 0.5
 """Of a control, however short the audit was."""
+
+
+class _RefutedError(BaseException):
+    """Ends a run from within: an `Exception` would count as the implementation's."""
+
+    def __init__(self, found: Evidence) -> None:
+        super().__init__(found.check.id)
+        self.found = found
+
 
 _BAD = (Verdict.REFUTED, Verdict.UNKNOWN)
 
@@ -93,7 +104,7 @@ def _reference(audited: Audited, progress: Progress) -> Control:
     asked = frozenset(row.check.id for row in audited.evidence if row.verdict is not Verdict.NOT_SUPPORTED)
     reference = replace(REFERENCE, factories={contract: factory}, capabilities=_declared(contract))
     profile, settings = _part(audited, REFERENCE_PART, REFERENCE_REQUESTS, 1)
-    # Held to what it claims itself: another rule than the target's may be exact too, and no block rule is.
+    # Held to what it claims itself: the target may be held to another rule, such as block verification's.
     found = _run(audited, reference, asked, (profile, replace(settings, claims=None)), progress)
     spoken = [row for row in found if row.verdict in (*_BAD, Verdict.HOLDS)]
     if not spoken:
@@ -125,12 +136,11 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
         why = "no check that could see it was asked and holds"
         return Control(contract, Kind.BROKEN, None, message=why, fault=fault)
     broken = wrapper.broken(audited.implementation, contract, audited.capabilities)
-    profile, settings = _part(audited, BROKEN_PART, BROKEN_PART, FEWEST_REQUESTS)
-    part = profile, replace(settings, hurried=True)
+    part = _part(audited, BROKEN_PART, BROKEN_PART, FEWEST_REQUESTS)
     started, tried, told, decided = time.monotonic(), 0, "", False
     first = _at_first(wrapper.requests, able, part)
     for number, (check, much) in enumerate([*first, *((check, part) for check in able)], -len(first)):
-        row = _run(audited, broken, frozenset({check}), much, progress)[0]
+        row = _first_refutation(check, partial(_run, audited, broken, frozenset({check}), much, progress))
         tried += row.operations
         if row.verdict is Verdict.REFUTED:
             return Control(contract, Kind.BROKEN, row.verdict, (check,), fault=fault, tried=tried)
@@ -146,6 +156,20 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
         return Control(contract, Kind.BROKEN, None, message=why, fault=fault, tried=tried)
     message = encodable(shortened(f"nothing refuted it, of {', '.join(able)}\n{told}".rstrip()))
     return Control(contract, Kind.BROKEN, Verdict.HOLDS, message=message, fault=fault, tried=tried)
+
+
+def _first_refutation(check: str, run: Callable[[], list[Evidence]]) -> Evidence:
+    """The evidence of a run of one check, which ends where it is refuted: nothing is shrunk."""
+
+    def keep(found: Evidence) -> None:
+        if found.check.id == check and found.verdict is Verdict.REFUTED:
+            raise _RefutedError(found)
+
+    try:
+        with listening(lambda _: None, keep):
+            return run()[0]
+    except _RefutedError as end:
+        return end.found
 
 
 def _part(audited: Audited, times: int, requests_times: int, fewest: int) -> tuple[Profile, Settings]:

@@ -1,10 +1,11 @@
 """Fake targets to explore: each breaks a check, or crashes, where a pattern of operations is complete."""
 
 from collections import Counter
+from functools import partial
 
 from tokenlaw.properties.exploration import explore
 from tokenlaw.properties.running import Outcome, Violation
-from tokenlaw.properties.strategies import traces
+from tokenlaw.properties.strategies import rolled_trace, traces
 from tokenlaw.spec.suites import Profile
 from tokenlaw.spec.verdicts import Check, Severity
 
@@ -57,7 +58,8 @@ def explored(checks, run, **changes):
         "capabilities": CAPABILITIES,
         "progress": lambda *_: None,
     }
-    return explore(checks, TRACES, run, **(arguments | changes))
+    roll = changes.pop("roll", partial(rolled_trace, CAPABILITIES, PROFILE))
+    return explore(checks, TRACES, roll, run, **(arguments | changes))
 
 
 def kinds(evidence):
