@@ -36,7 +36,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
 """What hypothesis climbs: sums of these events in one trace."""
 
 # hypothesis remembers every example of a run, so short runs keep memory flat. They climb in their second
-# half, which varies one trace: if others weren't rolled, pressure on the pool would crowd out everything else.
+# half, which varies one trace; in the rolled runs between them pressure on the pool can't crowd out the rest.
 _BATCH = 100
 
 Roll = Callable[[int, random.Random], Any]
@@ -145,8 +145,8 @@ class _Search:
         try:
             while self.examples < self.profile.examples:
                 self._roll_batch(roll, random.Random(f"{seed}/{batch}"))
-                self._climb(strategy, f"{seed}/{batch}")
-                batch += 1
+                self._climb(strategy, f"{seed}/{batch + 1}")
+                batch += 2
         except _BudgetEnds:
             pass
         self.seconds = self.started.wall()

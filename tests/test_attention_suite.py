@@ -10,6 +10,8 @@ from tokenlaw.impl.faults import ATTENTION_FAULTS
 from tokenlaw.impl.faults.attention_formula import GroupModulo, SoftcapAfterMask, WindowOffByOne
 from tokenlaw.impl.faults.attention_memory import LogicalIsPhysical
 from tokenlaw.impl.faults.kv_innocents import RoundsWeights, SplitsByBatch
+from tokenlaw.properties import attention_suite
+from tokenlaw.properties.attention_search import Search
 from tokenlaw.properties.attention_strategies import Dimensions
 from tokenlaw.properties.attention_suite import AttentionSuite
 from tokenlaw.properties.trace import TraceError
@@ -116,6 +118,22 @@ def test_a_slow_machine_still_exercises_every_check():
 
 def test_a_run_that_tried_all_its_cases_says_nothing_of_the_time():
     assert "the time" not in run(Kernel, checks=["attention/lse"], profile=FEW)["attention/lse"].message
+
+
+def test_what_is_left_of_the_time_is_shared_by_the_checks_that_are_left(monkeypatch):
+    """One of three uses twelve seconds of twenty: the others get four each."""
+    spent, shares = iter([0.0, 12.0, 16.0]), []
+
+    class Told(Search):
+        def __init__(self, entry, subject, dimensions, seconds):
+            shares.append(seconds)
+            super().__init__(entry, subject, dimensions, 0.0)
+
+    monkeypatch.setattr(attention_suite, "Stopwatch", lambda: lambda: next(spent))
+    monkeypatch.setattr(attention_suite, "Search", Told)
+    profile = Profile("few", examples=4, max_operations=1, seconds=20.0)
+    run(Kernel, checks=["attention/lse", "attention/gqa", "attention/inputs"], profile=profile)
+    assert shares == [20 / 3, 4.0, 4.0]
 
 
 class Crashes(Kernel):

@@ -7,21 +7,25 @@ from functools import partial
 
 import pytest
 
+import tokenlaw.properties.decoder_strategy as sessions
 import tokenlaw.properties.strategies as managers
 from support.exploring import PROFILE, check, explored, fake
 from tokenlaw.properties.block_manager_run import needed_capabilities
+from tokenlaw.properties.decoder_strategy import rolled_session
 from tokenlaw.properties.kv_store_moves import MOVES
 from tokenlaw.properties.kv_store_strategy import Sizes, rolled_store_trace
 from tokenlaw.properties.pressure_phrases import FULL
 from tokenlaw.properties.strategies import perform, rolled_trace, supported_phrases
 from tokenlaw.properties.trace import New, Trace
 from tokenlaw.spec.capabilities import CAPABILITY_MEMBERS
-from tokenlaw.spec.contracts import BLOCK_MANAGER, KV_STORE, CacheConfig
+from tokenlaw.spec.contracts import BLOCK_MANAGER, DECODER, KV_STORE, CacheConfig
+from tokenlaw.spec.sessions import Abort, Fork, Submit
 from tokenlaw.spec.suites import PROFILES
 
 DEV = PROFILES["dev"]
 EVERYTHING = frozenset(CAPABILITY_MEMBERS[BLOCK_MANAGER])
 STORES = frozenset(CAPABILITY_MEMBERS[KV_STORE])
+DECODERS = frozenset(CAPABILITY_MEMBERS[DECODER]) - {"own-models"}
 LONGER = replace(PROFILE, examples=250)
 
 
@@ -66,6 +70,23 @@ def test_moves_of_stores_come_in_turn() -> None:
         first.append(trace.operations[1])
     assert first[: len(moves)] == first[len(moves) :]
     assert len({type(one) for one in first}) > 5
+
+
+def test_moves_of_sessions_come_in_turn() -> None:
+    """Two of them are told by what they submit: twins, and the largest number of tokens."""
+    possible = [move for needs, move, _ in sessions.MOVES if needs <= DECODERS]
+    opened = [
+        rolled_session(DECODERS, None, 8, number, random.Random(5)).operations[1]
+        for number in range(2 * len(possible))
+    ]
+    assert opened[: len(possible)] == opened[len(possible) :]
+    assert {type(one) for one in opened} >= {Submit, Fork, Abort}
+
+
+def test_two_traces_of_five_have_no_window() -> None:
+    """Chances, with any dice: a share beyond these bounds comes once in a million."""
+    windows = [rolled_trace(EVERYTHING, DEV, 0, random.Random(one)).config.window for one in range(1_000)]
+    assert 325 < windows.count(None) < 475
 
 
 def test_every_other_batch_of_an_exploration_is_rolled() -> None:

@@ -18,10 +18,13 @@ from tokenlaw.properties.trace import (
     Chunked,
     Fork,
     Free,
+    FreeSwapped,
     LateWrite,
     New,
     Rollback,
     Speculate,
+    SwapIn,
+    SwapOut,
     decode,
 )
 from tokenlaw.properties.words import lines, tell
@@ -186,3 +189,19 @@ def test_history_follows_what_is_written_in_chunks():
     history.apply(Chunked((1,), 0, 0, aborted=True))
     assert [sequence.tokens for sequence in history.freed] == [(2, 2), (1, 2, 0)]
     assert (history.live, history.created) == ([], 2)
+
+
+def test_who_comes_back_from_the_host_comes_back_at_once_or_later():
+    between = set()
+    for operations, _ in performed("swap all again"):
+        out = [place for place, one in enumerate(operations) if isinstance(one, SwapOut)]
+        between |= {type(operations[place + 1]) for place in out}
+    assert between == {New, SwapIn}
+
+
+@pytest.mark.parametrize(("blocks", "window", "aborts"), [(4, None, 2), (4, 4, 5), (6, 5, 4), (64, 4, 10)])
+def test_more_is_aborted_on_the_host_than_fits_there(blocks, window, aborts):
+    """Of a window of W tokens a sequence holds W / 4 blocks, rounded up."""
+    config = CacheConfig(num_blocks=blocks, block_size=4, window=window)
+    for operations, _ in performed("abort on the host", seeds=range(20), config=config):
+        assert sum(isinstance(one, FreeSwapped) for one in operations) == aborts
