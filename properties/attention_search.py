@@ -88,10 +88,18 @@ class Search:
         if failure is not None:
             failure = self._shrunk(failure)
         found = evidence_of(self.entry.check, failure, counts, ratio)
-        if self.cases < len(basic) and found.verdict is Verdict.HOLDS:
-            tried = f"{self.cases} of the {len(basic)} cases of every run"
-            found = replace(found, message=f"{found.message}; the time was over after {tried}")
+        if failure is None and (less := self._shortfall(len(basic), examples)):
+            found = replace(found, message=f"{found.message}; {less}")
         return replace(found, seconds=time.monotonic() - started)
+
+    def _shortfall(self, basic: int, examples: int) -> str:
+        """What was left out when the time was over; empty if nothing was."""
+        drawn = self.cases - basic
+        if not self._late() or drawn >= examples:
+            return ""
+        always = f"{self.cases} of the {basic} cases of every run"
+        tried = always if drawn < 0 else f"{drawn} of {examples} drawn cases"
+        return f"the time was over after {tried}"
 
     def _explore(self, examples: int, seed: int) -> None:
         strategy = cases(self.entry.scope, self.subject.capabilities, self.dimensions)

@@ -64,9 +64,12 @@ def explore(
 ) -> list[Evidence]:
     """Evidence for each selected check, in the order of ``checks``.
 
+    What a check says depends on no selection: those that aren't selected are looked at all the same, or what
+    they ask wouldn't be asked and their faults would be blamed on others; they are not told about.
+
     Parameters
     ----------
-    checks : all checks of the suite; those not selected are muted.
+    checks : all checks of the suite.
     strategy : traces that the target can run.
     roll : makes every other batch of traces, evenly; those of the strategy climb.
     run : runs one trace; must not raise for what the target does (`Outcome.crash` is for that).
@@ -79,21 +82,22 @@ def explore(
     describe, tell : a violation, and a trace, in words.
     simplifier : how what fails is shrunk; as a trace if None.
     """
-    supported = {check.id for check in checks if check.id in selected and check.needs <= capabilities}
-    silent = frozenset(check.id for check in checks if check.id not in supported)
-    by_id = {check.id: check for check in checks}
+    silent = frozenset(check.id for check in checks if not check.needs <= capabilities)
+    wanted = {check.id: check for check in checks if check.id in selected - silent}
 
     def keep(finding: Finding) -> None:
-        check = by_id[finding.violation.check]
+        check = wanted.get(finding.violation.check)
+        if check is None:
+            return
         exercised = {event: search.exercised[event] for event in check.events(capabilities)}
         announce_evidence(refutation(check, finding, exercised, describe))
 
     search = _Search(
-        run, profile, silent, frozenset(supported), Reporter(progress), before_run, keep, simplifier
+        run, profile, silent, frozenset(wanted), Reporter(progress), before_run, keep, simplifier
     )
-    if supported:
+    if wanted:
         search.run_all(strategy, roll, seed)
-    findings = {id_: search.narrowed(finding) for id_, finding in search.findings.items()}
+    findings = {id_: search.narrowed(finding) for id_, finding in search.findings.items() if id_ in wanted}
     crash = search.narrowed_crash()
     search.reporter.say("done", profile.examples, profile.examples, always=True)
     judgement = Judgement(
@@ -115,12 +119,12 @@ class _BudgetEnds(BaseException):
 
 @dataclass
 class _Search:
-    """State of an exploration. ``silent`` checks are muted from the start: not selected or not supported."""
+    """State of an exploration. ``silent`` checks aren't supported; it ends when all ``wanted`` ones broke."""
 
     run: Run
     profile: Profile
     silent: frozenset[str]
-    supported: frozenset[str]
+    wanted: frozenset[str]
     reporter: Reporter
     before_run: Callable[[Example], None] | None
     keep: Callable[[Finding], None]
@@ -220,7 +224,7 @@ class _Search:
         late = self.started.spent() > self.profile.seconds
         full = self.examples >= self.profile.examples
         hopeless = self.crashes >= _CRASHES and 2 * self.crashes > self.examples
-        if late or full or hopeless or self.supported <= self.findings.keys():
+        if late or full or hopeless or self.wanted <= self.findings.keys():
             raise _BudgetEnds
 
     def _record(self, trace: Example, outcome: Outcome) -> None:

@@ -125,6 +125,15 @@ def test_a_slow_machine_still_exercises_every_check():
     assert re.search(r"; the time was over after \d of the \d\d cases of every run$", message)
 
 
+def test_a_run_that_draws_less_than_it_may_says_so(monkeypatch):
+    monkeypatch.setattr(Search, "_late", lambda search: search.cases >= 40)
+    profile = Profile("short", examples=160, max_operations=1, seconds=60.0)
+    found = run(Kernel, checks=["attention/lse"], profile=profile)["attention/lse"]
+    assert found.verdict is Verdict.HOLDS
+    drawn = re.search(r"; the time was over after (\d+) of 40 drawn cases$", found.message)
+    assert 0 < int(drawn[1]) < 40
+
+
 def test_a_run_that_tried_all_its_cases_says_nothing_of_the_time():
     assert "the time" not in run(Kernel, checks=["attention/lse"], profile=FEW)["attention/lse"].message
 

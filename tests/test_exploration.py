@@ -102,12 +102,32 @@ def test_no_operations_is_no_evidence():
     assert evidence.verdict is Verdict.NOT_EXERCISED
 
 
-def test_only_selected_checks_are_looked_at():
+def test_only_selected_checks_are_told_about():
     checks = [check("a"), check("b")]
-    [evidence] = explored(checks, fake({"kv/a": (New,), "kv/b": (Fork,)}), selected=frozenset({"kv/b"}))
+    told = []
+    with listening(lambda _: None, told.append):
+        [evidence] = explored(checks, fake({"kv/a": (New,), "kv/b": (Fork,)}), selected=frozenset({"kv/b"}))
     assert evidence.check.id == "kv/b"
     assert kinds(evidence) == ["fork"]
-    assert "may follow" not in evidence.message
+    assert {one.check.id for one in told} == {"kv/b"}
+
+
+def test_a_selection_changes_nothing_about_what_is_selected():
+    """What a check that isn't selected asks is asked as well, and its fault is blamed on no other."""
+    checks = [check("a"), check("b"), check("c")]
+    patterns = {"kv/a": (New,), "kv/b": (New, Fork), "kv/c": (Fork, Free)}
+
+    def run(trace, muted):
+        """What breaks a spreads to b wherever a isn't looked at."""
+        spread = {id_: found for id_, found in patterns.items() if id_ != "kv/b" or "kv/a" in muted}
+        return fake(spread)(trace, muted)
+
+    everything = explored(checks, run)
+    for one in everything:
+        [alone] = explored(checks, run, selected=frozenset({one.check.id}))
+        assert (alone.verdict, alone.message) == (one.verdict, one.message)
+        assert alone.counterexample == one.counterexample
+    assert "may follow from kv/a" in everything[1].message
 
 
 def test_a_fault_that_comes_and_goes_is_reported_as_such():
