@@ -7,7 +7,7 @@ any trace.
 """
 
 from collections.abc import Callable, Container, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -25,6 +25,9 @@ Candidates = Callable[[Any], Iterable[Any]]
 """Examples that may be simpler than the given one."""
 
 _FEW = 16  # operations; beyond that, pairs are too many to try
+
+_FEWER_BLOCKS = 4
+"""Blocks at most by which a pool becomes smaller together with the operations that filled it."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,16 @@ def _with_two_fewer(trace: Trace) -> Iterator[Trace]:
             yield _without(trace, pair)
 
 
+def _with_a_smaller_pool(trace: Trace) -> Iterator[Trace]:
+    """Leave out blocks together with one or two operations, which only filled them."""
+    count, blocks = len(trace.operations), trace.config.num_blocks
+    if count <= _FEW:
+        for fewer in range(max(1, blocks - _FEWER_BLOCKS), blocks):
+            small = msgspec.structs.replace(trace, config=replace(trace.config, num_blocks=fewer))
+            for filling in (*combinations(range(count), 1), *combinations(range(count), 2)):
+                yield _without(small, filling)
+
+
 def _without(trace: Trace, removed: Container[int]) -> Trace:
     """The trace without these operations, every other operation still on the sequence that it was on."""
     old, new = History(), History()
@@ -166,6 +179,7 @@ TRACES = Simplifier(
         simpler_arguments,
         simpler_configurations,
         _with_two_fewer,
+        _with_a_smaller_pool,
     ),
 )
 """How traces are shrunk."""

@@ -52,6 +52,21 @@ def test_counting_failures_are_minimal_too(names, least):
         assert len(shrink(trace, lambda t: len(t.operations) >= least).operations) == least
 
 
+@pytest.mark.parametrize("freed", [False, True])
+def test_what_only_fills_the_pool_goes_with_the_blocks_that_it_fills(freed):
+    """It fails with a full pool only: neither operations nor a block can be left out alone."""
+    fillers = (New((0,)), Free(0)) if freed else (New((0,)),)
+
+    def fails(trace):
+        found = kinds(trace)
+        filled = trace.config.num_blocks
+        return found.count(New) == filled and found.count(Free) == filled * freed
+
+    small = shrink(Trace(fillers * 5, CacheConfig(num_blocks=5)), fails)
+    assert kinds(small) == [type(one) for one in fillers]
+    assert small.config.num_blocks == 1
+
+
 def test_operations_follow_their_sequence():
     """Four unneeded sequences stand before the one that matters, so plain removal changes every index."""
     operations = (*(New((0, i)) for i in range(4)), New((1,)), Append(4, (2,)), Free(0), Append(3, (1,)))
