@@ -76,7 +76,7 @@ def test_eager_kernels_hold_when_they_declare_it(dtype, seed, checks):
     assert verdicts(run(Declared, suite=only(dtype), seed=seed, profile=FEW, checks=checks)) == {}
 
 
-@pytest.mark.parametrize("dtype", LOW_PRECISION)
+@pytest.mark.parametrize("dtype", ["float16", pytest.param("bfloat16", marks=pytest.mark.slow)])
 def test_eager_kernels_are_told_what_to_declare(dtype):
     found = run(Undeclared, suite=only(dtype), checks=["attention/numerics"])["attention/numerics"]
     assert found.verdict is Verdict.REFUTED

@@ -48,7 +48,7 @@ FEW = Profile("few", examples=8, max_operations=1, seconds=60.0)
     ("kernel", "checks"),
     [
         (Kernel, ["attention/softcap", "attention/window", "attention/lse", "attention/chunked-prefill"]),
-        (RoundsWeights, ["attention/merge"]),
+        pytest.param(RoundsWeights, ["attention/merge"], marks=pytest.mark.slow),
         (SplitsByBatch, ["attention/numerics", "attention/placement"]),
         *(
             pytest.param(kernel, IDS, marks=pytest.mark.slow)

@@ -66,17 +66,54 @@ LAWS = {
 }
 """Faults of laws, each with a request that shows it."""
 
+ASKED_ALIKE = {
+    "greedy_drafts_declared_drawn",
+    "draft_tokens_mapped",
+    "only_likely_drafts_kept",
+    "raw_draft_logits_declared",
+    "refused_drafts_are_cut",
+    "mask_not_advanced",
+    "penalties_at_first_position",
+}
+"""Others show by the same request."""
 
-@pytest.mark.parametrize(("name", "request_"), LAWS.items(), ids=LAWS)
+
+@pytest.mark.parametrize(
+    ("name", "request_"),
+    [
+        pytest.param(*fault, id=fault[0], marks=[pytest.mark.slow] * (fault[0] in ASKED_ALIKE))
+        for fault in LAWS.items()
+    ],
+)
 def test_a_fault_changes_the_law(name: str, request_: DecodeRequest) -> None:
     assert law_is_off_by(DECODER_FAULTS[name].make, request_) > VISIBLE
 
 
-@pytest.mark.parametrize("innocent", DECODER_INNOCENTS.values(), ids=DECODER_INNOCENTS)
+ASKED = {"plain": PLAIN, "masked": MASKED, "longer": asked(num_tokens=3)}
+WITH_MASKS = {
+    "drafts_beyond_the_end",
+    "drafts_not_masked",
+    "no_prefix_cache_in_decoder",
+    "one_hot_rule",
+    "no_bonus_token",
+    "logits_by_rows",
+    "preempts_in_turn",
+}
+"""Innocents that are asked with a grammar by default; the others without one, so that each is asked once."""
+
+
 @pytest.mark.parametrize(
-    "request_",
-    [PLAIN, MASKED, pytest.param(asked(num_tokens=3), marks=pytest.mark.slow)],
-    ids=["plain", "masked", "longer"],
+    ("request_", "innocent"),
+    [
+        pytest.param(
+            request_,
+            innocent,
+            id=f"{kind}-{name}",
+            marks=[pytest.mark.slow] * (kind != ("masked" if name in WITH_MASKS else "plain")),
+        )
+        for kind, request_ in ASKED.items()
+        for name, innocent in DECODER_INNOCENTS.items()
+    ],
 )
 def test_an_innocent_leaves_the_law_alone(innocent: Innocent, request_: DecodeRequest) -> None:
     bound = SINGLE_PRECISION if innocent.name == "logits_by_rows" else ROUNDING

@@ -61,7 +61,7 @@ def test_an_exact_decoder_is_proved_exact_in_every_respect() -> None:
         (SharedStream, REQUESTS),
         (DraftLogprobs, LOGPROBS),
         (ParametersOfTheFirst, SAMPLES),
-        (DECODER_FAULTS["rejected_drafts_are_found"].make, REQUESTS),
+        pytest.param(DECODER_FAULTS["rejected_drafts_are_found"].make, REQUESTS, marks=pytest.mark.slow),
         pytest.param(DECODER_FAULTS["drafts_in_shared_blocks"].make, SAMPLES, marks=pytest.mark.slow),
     ],
 )

@@ -74,14 +74,23 @@ def fewer_rows() -> VerifyBatch:
     return batch_of(REQUESTS, ROWS // 10, drawn_from_laws(seed=1))
 
 
-@pytest.mark.parametrize("case", CASES)
+ALSO_IN_OTHERS = {"chain, no draft laws", "block", "sample-and-match"}
+"""With their own drafters below, or with the rule of one-hot."""
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=[pytest.mark.slow] * (case in ALSO_IN_OTHERS)) for case in CASES]
+)
 def test_joint_law(case: str, mixed_batch: VerifyBatch) -> None:
     verifier, rule, has_laws = CASES[case]
     batch = mixed_batch if has_laws else replace(mixed_batch, draft_logits=None)
     assert smallest_p_value(verifier, rule, batch, seed=2) > ALPHA
 
 
-@pytest.mark.parametrize("verifier", [ChainVerifier(), BlockVerifier(), SampleAndMatchVerifier()])
+@pytest.mark.parametrize(
+    "verifier",
+    [pytest.param(ChainVerifier(), marks=pytest.mark.slow), BlockVerifier(), SampleAndMatchVerifier()],
+)
 def test_joint_law_with_the_drafter_of_the_verifier(verifier: SampledDrafts) -> None:
     """Its random numbers are independent of those of the verification, for rows with and without seeds."""
 

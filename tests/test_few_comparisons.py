@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tokenlaw.stats.enumeration import lazy_tensor_comparing, lazy_tensors
@@ -54,6 +54,7 @@ def paths(program: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> tuple[
     return (quick.probabilities, quick.paths), (slow.probabilities, slow.paths), taken
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.sampled_from(COMPARED), BOUNDS, BOUNDS, st.booleans()), min_size=1, max_size=4),
     st.sampled_from([(2,), (2, 1), (1, 2)]),

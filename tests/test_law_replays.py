@@ -58,7 +58,10 @@ class Dying(ChainVerifier):
         return super().verify(batch, seed=seed, uniforms=uniforms)
 
 
-@pytest.mark.parametrize(("vocabulary", "checks"), [(4, {REPLAY}), (16, {COMPLETED}), (4101, {WIDE})])
+@pytest.mark.parametrize(
+    ("vocabulary", "checks"),
+    [(4, {REPLAY}), (16, {COMPLETED}), pytest.param(4101, {WIDE}, marks=pytest.mark.slow)],
+)
 def test_the_last_place_of_a_run_that_died_is_where_it_dies_again(vocabulary: int, checks: set[str]) -> None:
     place = announced(lambda: Dying(vocabulary))[-1]
     assert (place["check"], place["asked"]) == ("", {})
@@ -92,7 +95,11 @@ class Wrong(TreeVerifier):
 
 @pytest.mark.parametrize(
     ("vocabulary", "check", "scenario"),
-    [(4101, WIDE, "wide vocabulary"), (0, TREES, TREE_NAMES[0]), (2, SEARCHED, SEARCH_NAME)],
+    [
+        (4101, WIDE, "wide vocabulary"),
+        (0, TREES, TREE_NAMES[0]),
+        pytest.param(2, SEARCHED, SEARCH_NAME, marks=pytest.mark.slow),
+    ],
 )
 def test_a_broken_protocol_is_run_again_alone_and_holds_once_it_is_mended(
     vocabulary: int, check: str, scenario: str
@@ -118,6 +125,7 @@ def place_of(check: str, scenario: str, requests: int) -> dict[str, Any]:
     return Place.under(Settings(), scenario, requests, 0, TEXTBOOK, check=check, looks=1).to_data()
 
 
+@pytest.mark.slow
 def test_a_slow_verifier_is_replayed_to_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """In more time than may pass between two signs of life: it was taken for a hang before."""
     monkeypatch.setenv("PYTHONPATH", str(TARGETS))

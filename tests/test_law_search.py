@@ -28,11 +28,12 @@ NEEDED = 23.5
 ROWS = 1_500
 
 EXACT_VERIFIERS = [
-    (ChainVerifier(), TEXTBOOK),
-    (BlockVerifier(), BLOCK),
-    (OneHotVerifier(), EXACT),
-    (SampleAndMatchVerifier(), EXACT),
+    pytest.param(ChainVerifier(), TEXTBOOK, id="chain"),
+    pytest.param(BlockVerifier(), BLOCK, id="block", marks=pytest.mark.slow),
+    pytest.param(OneHotVerifier(), EXACT, id="one-hot", marks=pytest.mark.slow),
+    pytest.param(SampleAndMatchVerifier(), EXACT, id="sample-and-match"),
 ]
+"""By default one whose joint law is asked about, and one of which only the law of the target is known."""
 
 
 def searched(verifier: Any, *, claims: str = TEXTBOOK, seed: int = 0, **changed: Any) -> SearchResult:
@@ -51,9 +52,7 @@ def silent() -> None:
     """Nobody watches."""
 
 
-@pytest.mark.parametrize(
-    ("verifier", "claims"), EXACT_VERIFIERS, ids=["chain", "block", "one-hot", "sample-and-match"]
-)
+@pytest.mark.parametrize(("verifier", "claims"), EXACT_VERIFIERS)
 def test_exact_verifiers_stand(verifier: Any, claims: str) -> None:
     """False alarm: exp(-23.5) = 6e-11 a search by Markov's inequality, 1e-9 for all 16 of them."""
     for seed in range(4):
@@ -71,7 +70,7 @@ def test_exact_verifiers_stand(verifier: Any, claims: str) -> None:
         ("draft_accept_u", 1, 1_500, 2, 1),
         ("pos_shared_u", 1, 1_500, 2, 2),
         ("bonus_draft", 1, 1_500, 2, 1),
-        ("seed_corr_gumbel", 2, 4_000, 3, 1),
+        pytest.param("seed_corr_gumbel", 2, 4_000, 3, 1, marks=pytest.mark.slow),
     ],
 )
 def test_faults_are_found_and_made_small(
@@ -103,7 +102,7 @@ def test_a_counterexample_refutes_again_after_a_way_through_json() -> None:
     assert right < NEEDED
 
 
-@pytest.mark.parametrize("fault", ["reuse_u", None])
+@pytest.mark.parametrize("fault", ["reuse_u", pytest.param(None, marks=pytest.mark.slow)])
 def test_equal_seeds_give_equal_results(fault: str | None) -> None:
     verifier = ChainVerifier() if fault is None else VERIFIER_FAULTS[fault].make()
     first = searched(verifier, seed=2)

@@ -38,7 +38,7 @@ class Watched(ChainVerifier):
         return super().verify(batch, **options)
 
 
-@pytest.mark.parametrize("most", [1, 7, 60])
+@pytest.mark.parametrize("most", [1, *(pytest.param(most, marks=pytest.mark.slow) for most in (7, 60))])
 def test_calls_are_as_small_as_the_verifier_asks(most: int) -> None:
     verifier = Watched()
     verifier.most_rows = most
@@ -52,7 +52,17 @@ def test_calls_are_as_small_as_the_verifier_asks(most: int) -> None:
     assert (found[ROWS].verdict is Verdict.NOT_SUPPORTED) == (most == 1)
 
 
-@pytest.mark.parametrize("refused", sorted(REFUSALS))
+LEFT_OUT_ALIKE = {"greedy", "min_p", "top_k"}
+"""As temperatures and top-p: one more parameter of a row."""
+
+
+@pytest.mark.parametrize(
+    "refused",
+    [
+        pytest.param(refused, marks=[pytest.mark.slow] * (refused in LEFT_OUT_ALIKE))
+        for refused in sorted(REFUSALS)
+    ],
+)
 def test_refused_rows_never_come(refused: str) -> None:
     verifier = Watched()
     verifier.refuses = frozenset({refused})

@@ -53,7 +53,15 @@ SAMPLERS: dict[str, Callable[[Vector], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAMPLERS)
+SAMPLED = ("searchsorted", "first above", "digitize", "nonzero", "rows", "choice", "multinomial")
+
+
+def some(functions: dict[str, Callable[[Vector], Any]], *by_default: str) -> list[Any]:
+    """All names; what isn't asked by default compares, or races, as others do."""
+    return [pytest.param(name, marks=[pytest.mark.slow] * (name not in by_default)) for name in functions]
+
+
+@pytest.mark.parametrize("name", some(SAMPLERS, *SAMPLED))
 @few
 @given(p=laws)
 def test_samplers_have_the_law_that_they_sample(name: str, p: Vector) -> None:
@@ -87,7 +95,10 @@ RACES: dict[str, Callable[[Vector], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", RACES)
+RACED = ("p / e", "gumbel", "gumbel of uniforms", "power", "log1p", "row of two", "sort", "loop")
+
+
+@pytest.mark.parametrize("name", some(RACES, *RACED))
 @few
 @given(p=positive_laws)
 def test_races_have_the_law_of_their_rates(name: str, p: Vector) -> None:

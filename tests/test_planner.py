@@ -138,8 +138,12 @@ def refuted(law: np.ndarray, wrong: np.ndarray, samples: int, runs: int, seed: i
     return int(np.count_nonzero(p_values <= 1e-9))
 
 
+CELLS = [2, 256, *(pytest.param(between, marks=pytest.mark.slow) for between in (8, 64))]
+"""Few and many: those between differ in the numbers only."""
+
+
 @pytest.mark.parametrize("beta", [0.1, 0.001])
-@pytest.mark.parametrize("cells", [2, 8, 64, 256])
+@pytest.mark.parametrize("cells", CELLS)
 @pytest.mark.parametrize("tv", [0.1, 0.03, 0.01])
 def test_a_planted_deviation_is_seen_as_promised(tv: float, cells: int, beta: float) -> None:
     """With the planned samples, and not with half of them, for uniform cells.

@@ -100,8 +100,18 @@ def test_what_is_looked_at_one_by_one_is_told() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["chain", "block", "tree"])
-@pytest.mark.parametrize("tolerance", [None, 0.05])
+@pytest.mark.parametrize(
+    ("tolerance", "name"),
+    [
+        (None, "chain"),
+        (0.05, "block"),
+        (None, "tree"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((0.05, "chain"), (None, "block"), (0.05, "tree"))
+        ),
+    ],
+)
 def test_every_verdict_carries_what_it_would_have_seen(name: str, tolerance: float | None) -> None:
     found = audited(VERIFIERS[name], budget=60_000, **({"tolerance": tolerance} if tolerance else {}))
     held = {check: row for check, row in found.items() if row.verdict is Verdict.HOLDS}

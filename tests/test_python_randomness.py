@@ -87,7 +87,13 @@ def by_rejection(law: Sequence[Fraction]) -> int:
 SAMPLERS = [by_loop, by_bisection, by_tail, by_choices, by_cumulative_choices, by_alias, by_rejection]
 
 
-@pytest.mark.parametrize("sampler", SAMPLERS)
+ALIKE = (by_loop, by_tail, by_cumulative_choices)
+"""Compared, or asked for, as by others; the alias method computes with its numbers as well."""
+
+
+@pytest.mark.parametrize(
+    "sampler", [pytest.param(one, marks=[pytest.mark.slow] * (one in ALIKE)) for one in SAMPLERS]
+)
 @few
 @given(law=any_law)
 def test_samplers_have_the_law_that_they_sample(

@@ -45,7 +45,7 @@ def test_decisions_are_judged_with_what_is_asked_for() -> None:
         assert rows(small_budget(BOUNDARY), BOUNDARY, seed=seed)[BOUNDARY].verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("budget", [1, 600])
+@pytest.mark.parametrize("budget", [1, pytest.param(600, marks=pytest.mark.slow)])
 def test_the_chi_square_promises_something_with_what_it_asks_for(budget: int) -> None:
     """And not with a third of it.
 

@@ -97,6 +97,7 @@ def test_a_verifier_that_keeps_its_claim() -> None:
     assert report.standing().startswith("strongest claim still standing: textbook (accepted length")
 
 
+@pytest.mark.slow
 def test_a_verifier_that_is_exact_in_another_way() -> None:
     """Block verification as chain rejection: another joint law, but the law of the target.
 

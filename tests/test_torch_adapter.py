@@ -60,14 +60,18 @@ def test_what_is_declared_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operations", "sequence"), [(OWN_PAGES, 1), (FOREIGN_PAGES, 2)], ids=["own", "foreign"]
+    ("operations", "sequence"),
+    [
+        pytest.param(OWN_PAGES, 1, id="own", marks=pytest.mark.slow),
+        pytest.param(FOREIGN_PAGES, 2, id="foreign"),
+    ],
 )
 def test_a_reused_slot_attends_stale_pages(operations: tuple[Operation, ...], sequence: int) -> None:
     assert broken(run(*operations)) == {("store/attention", sequence)}
     assert broken(run(*operations, store=repaired)) == set()
 
 
-@pytest.mark.parametrize("store", [TorchPagedStore, repaired])
+@pytest.mark.parametrize("store", [TorchPagedStore, pytest.param(repaired, marks=pytest.mark.slow)])
 def test_a_batch_that_is_not_the_first_slots_in_order_is_wrong(store: Factory) -> None:
     assert broken(run(*SECOND_ALONE, store=store)) == {("store/batch", 1)}
     assert broken(run(*SWAPPED, store=store)) == {("store/batch", 0), ("store/batch", 1)}

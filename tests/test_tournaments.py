@@ -32,6 +32,7 @@ def law_of_order(rates: list[Fraction]) -> dict[tuple[int, ...], Fraction]:
     return law
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(all_rates, questions)
 def test_any_comparisons_have_the_law_of_the_order(

@@ -112,7 +112,17 @@ def step_tokens(
     return {outcome.tokens: probability for outcome, probability in step.items()}
 
 
-@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+PARTS = {"chain", "two children", "two by two"}
+"""The ragged tree has a path and siblings as well; the last one, given its tokens, is asked about below."""
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(shape, id=name, marks=[pytest.mark.slow] * (name in PARTS))
+        for name, shape in SHAPES.items()
+    ],
+)
 @pytest.mark.parametrize("way", RULES)
 def test_steps_have_the_exact_law(way: str, shape: Parents) -> None:
     """15 samples."""

@@ -71,7 +71,18 @@ def many_rows() -> VerifyBatch:
     return batch_of(REQUESTS, 70_000, drawn_from_laws(seed=1))
 
 
-@pytest.mark.parametrize("name", [name for name in VERIFIERS if name != "greedy"])
+CUT_ALIKE = {"block", "one-hot", "top-k-tree"}
+"""Their steps are those of chains and of trees."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (name in CUT_ALIKE))
+        for name in VERIFIERS
+        if name != "greedy"
+    ],
+)
 def test_a_batch_in_pieces_is_the_batch(name: str, many_rows: VerifyBatch) -> None:
     """70,000 rows of 12 logits are more than one piece; laws that are made already are used whole."""
     verifier = VERIFIERS[name]()

@@ -40,8 +40,8 @@ claimed = functools.cache(run)
     [
         ChainVerifier,
         BlockVerifier,
-        OneHotVerifier,
-        SampleAndMatchVerifier,
+        pytest.param(OneHotVerifier, marks=pytest.mark.slow),
+        pytest.param(SampleAndMatchVerifier, marks=pytest.mark.slow),
         TopKTreeVerifier,
         TypicalAcceptance,
     ],
@@ -175,7 +175,7 @@ class TooMany(ChainVerifier):
         return emitted
 
 
-@pytest.mark.parametrize("vocabulary", [4, 16])
+@pytest.mark.parametrize("vocabulary", [4, pytest.param(16, marks=pytest.mark.slow)])
 def test_a_broken_protocol_is_refuted_and_replayed(vocabulary: int) -> None:
     """With 4 tokens a small check meets it first, with 16 a scenario."""
     found = run(lambda: TooMany(vocabulary))

@@ -39,10 +39,11 @@ def wrong_in_a_third() -> Any:
     ("make", "budget", "seed"),
     [
         (ChainVerifier, 1, 0),
-        (ChainVerifier, 20, 1),
         (ChainVerifier, 500, 0),
-        (ChainVerifier, 10_000, 1),
-        (TopKTreeVerifier, 20, 2),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in ((ChainVerifier, 20, 1), (ChainVerifier, 10_000, 1), (TopKTreeVerifier, 20, 2))
+        ),
         (TopKTreeVerifier, 10_000, 2),
     ],
 )
@@ -55,7 +56,7 @@ def test_the_budget_is_kept(make: Any, budget: int, seed: int) -> None:
     assert "refuted" not in tally_of(found)
 
 
-@pytest.mark.parametrize("budget", [300, 3_000, 30_000])
+@pytest.mark.parametrize("budget", [300, pytest.param(3_000, marks=pytest.mark.slow), 30_000])
 def test_no_law_holds_without_a_promise(budget: int) -> None:
     found = audited(ChainVerifier, budget=budget)
     laws = {check: row for check, row in found.items() if check in WEIGHTS}
@@ -150,6 +151,7 @@ def test_evidence_of_runs_adds_up() -> None:
     assert both.counterexample is not None
 
 
+@pytest.mark.slow
 def test_evidence_for_the_law_adds_up_as_well_and_costs_power() -> None:
     first, second = completed_of(ChainVerifier, 1), completed_of(ChainVerifier, 2)
     both = completed_of(ChainVerifier, 2, first)
