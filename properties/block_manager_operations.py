@@ -18,8 +18,9 @@ from tokenlaw.properties.block_manager_calls import (
     settle,
 )
 from tokenlaw.properties.history import batch_of
-from tokenlaw.properties.step import Moment, Step, Tracked
+from tokenlaw.properties.step import Moment, Slot, Step, Tracked
 from tokenlaw.properties.world import World
+from tokenlaw.spec.contracts import DEVICE
 
 
 def pick(sequences: Sequence[Tracked], number: int) -> Tracked | None:
@@ -167,27 +168,31 @@ def rollback(world: World, step: Step, operation: trace.Rollback) -> None:
             return
     else:
         world.door.call("rollback", sequence.handle, count)
-    _forget(world, sequence, kept)
-    _observe_cut(world, step, sequence)
+    forgotten = _forget(world, sequence, kept)
+    _observe_cut(world, step, sequence, forgotten)
     world.exercised["rollback"] += count > 0
     size = world.block_size
     opened = kept % size and kept // size < step.length_before // size
     world.exercised["rollback into a full block"] += bool(opened)
 
 
-def _observe_cut(world: World, step: Step, sequence: Tracked) -> None:
+def _observe_cut(world: World, step: Step, sequence: Tracked, forgotten: Sequence[Slot] = ()) -> None:
+    """Forgotten slots count as unwritten, but not for copies that waited, nor where one was copied to."""
     world.observe_table(step, sequence)
     world.apply_copies(step)
+    copied = {copy.destination for copy in step.copies if copy.destination_tier == DEVICE}
+    for block, offset, _ in forgotten:
+        if block not in copied:
+            world.device.final[block][offset] = False
     world.judge(Moment.CUT, step)
 
 
-def _forget(world: World, sequence: Tracked, kept: int) -> None:
-    """Forget positions from ``kept`` on; private slots count as unwritten until they are written again."""
-    for block, offset, _ in world.slots(sequence, kept):
-        if world.holders[block] == 1 and block not in world.published:
-            world.device.final[block][offset] = False
+def _forget(world: World, sequence: Tracked, kept: int) -> list[Slot]:
+    """Forget positions from ``kept`` on; the private slots of them, which count as unwritten from now on."""
+    slots = world.slots(sequence, kept)
     del sequence.nodes[kept:]
     sequence.settled = kept
+    return [one for one in slots if world.holders[one.block] == 1 and one.block not in world.published]
 
 
 def free(world: World, step: Step, operation: trace.Free) -> None:

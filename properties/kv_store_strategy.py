@@ -7,12 +7,17 @@ from hypothesis.strategies import DrawFn, SearchStrategy, composite
 
 from tokenlaw.properties.drawing import Pick, one_of, picking
 from tokenlaw.properties.history import History
-from tokenlaw.properties.kv_store_moves import MOVES, Move, new
+from tokenlaw.properties.kv_store_lengths import Move
+from tokenlaw.properties.kv_store_moves import MOVES, new
 from tokenlaw.properties.trace import Operation, Trace
 from tokenlaw.spec.contracts import KV_STORE, CacheConfig
 
 MAX_OPERATIONS = 12
 """Operations of a trace before its last move, which may add a few."""
+
+
+_LONG = 20
+"""Blocks of 16: some positions need more than 8 bits."""
 
 
 @dataclass(frozen=True)
@@ -59,17 +64,18 @@ def _trace(capabilities: frozenset[str], sizes: Sizes, pick: Pick, number: int |
 
 
 def _configuration(pick: Pick, sizes: Sizes, *, layered: bool) -> CacheConfig:
-    """Pools of 2 to 8 blocks, so small that they fill up and that blocks are used again.
+    """Pools of 2 to 8 blocks, so small that they fill up and that blocks are used again; one in 15 is larger.
 
     ``layered``: mostly several layers, for stores that extend them one by one.
     """
+    size = one_of(pick, (2, 3, 4, 8, 16))
     return CacheConfig(
-        num_blocks=pick(2, 8),
-        block_size=one_of(pick, (2, 3, 4, 8, 16)),
+        num_blocks=_LONG if size == 16 and pick(0, 2) == 0 else pick(2, 8),
+        block_size=size,
         num_layers=one_of(pick, (2, 1, 3, 2)) if layered else pick(1, 2),
-        num_kv_heads=pick(1, 2),
+        num_kv_heads=one_of(pick, (1, 2, 1, 2, 3)),
         head_size=one_of(pick, (4, 8)),
-        max_sequences=pick(2, 5),
+        max_sequences=pick(2, 6),
         dtype=sizes.dtype,
         device=sizes.device,
     )

@@ -9,7 +9,6 @@ from tokenlaw.properties.trace import (
     Fork,
     Free,
     FreeAgain,
-    FreeSwapped,
     New,
     Operation,
     Reset,
@@ -19,9 +18,6 @@ from tokenlaw.properties.trace import (
     Weights,
 )
 
-_MOST_ABORTS = 10
-"""Three operations each: more wouldn't fit into a trace."""
-
 
 def free_some(scene: Scene) -> Iterator[Operation]:
     """Release one sequence, or all: then every block must be free."""
@@ -29,7 +25,7 @@ def free_some(scene: Scene) -> Iterator[Operation]:
     if scene.dice.random() < 0.7:
         yield Free(scene.pick())
     else:
-        yield from _drain(scene)
+        yield from scene.drain()
 
 
 def free_again(scene: Scene) -> Iterator[Operation]:
@@ -43,7 +39,7 @@ def free_again(scene: Scene) -> Iterator[Operation]:
 
 def fill_exactly(scene: Scene) -> Iterator[Operation]:
     """Fill an empty pool to the last slot; one token more doesn't fit."""
-    yield from _drain(scene)
+    yield from scene.drain()
     capacity = scene.config.num_blocks * scene.block
     head = scene.dice.randint(0, min(scene.block + 1, capacity))
     yield New(scene.tokens(capacity - head))
@@ -59,7 +55,7 @@ def fill_exactly(scene: Scene) -> Iterator[Operation]:
 
 def one_block_short(scene: Scene) -> Iterator[Operation]:
     """Leave one block less than the next prompt needs, or than a divergence needs to copy into."""
-    yield from _drain(scene)
+    yield from scene.drain()
     capacity = scene.config.num_blocks * scene.block
     needed = scene.dice.randint(1, min(2, scene.config.num_blocks))
     if scene.dice.random() < 0.5:
@@ -71,12 +67,12 @@ def one_block_short(scene: Scene) -> Iterator[Operation]:
         yield Append(scene.last(), scene.tokens(1))
     yield New(scene.tokens(capacity + 1))
     if scene.dice.random() < 0.5:
-        yield from _drain(scene)
+        yield from scene.drain()
 
 
 def hit_under_pressure(scene: Scene) -> Iterator[Operation]:
     """A prompt whose head is cached and unreferenced and whose tail needs all the other blocks."""
-    yield from _drain(scene)
+    yield from scene.drain()
     blocks = scene.config.num_blocks
     cached = scene.dice.randint(1, max(1, min(blocks - 1, 3)))
     prompt = scene.tokens(cached * scene.block)
@@ -101,31 +97,37 @@ def churn(scene: Scene) -> Iterator[Operation]:
 
 
 def evict(scene: Scene) -> Iterator[Operation]:
-    """Look up, evict, look up again: released blocks go, then their prompt comes back."""
+    """Look up, evict, look up again: blocks that are released, or on their way to the host, may go."""
     known = scene.known()
     yield New(known.tokens, known.namespace)
     yield Append(scene.last(), scene.tokens(scene.block))
     tokens = scene.at(scene.last()).tokens
-    if scene.dice.random() < 0.8:
-        yield Free(scene.last())
+    yield from _leave(scene, scene.last(), 0.7)
     yield Evict(scene.dice.choice((1, 1, 2, scene.config.num_blocks)))
     yield New(tokens, known.namespace)
 
 
 def reset(scene: Scene) -> Iterator[Operation]:
-    """Empty the cache under live sequences, then submit a known prompt."""
+    """Empty the cache under sequences, live or on their way to the host, then submit a known prompt."""
     yield from scene.someone()
     index = scene.pick()
     yield from scene.fill_block(index)
     known = scene.known() if scene.dice.random() < 0.5 else scene.at(index)
-    if scene.dice.random() < 0.4:
-        yield Free(index)
+    yield from _leave(scene, index, 0.4)
     yield Reset()
     yield New(known.tokens + scene.tokens(1), known.namespace)
 
 
+def _leave(scene: Scene, index: int, share: float) -> Iterator[Operation]:
+    """Release the sequence with this probability, or send it to the host in half of the other cases."""
+    if scene.dice.random() < share:
+        yield Free(index)
+    elif {"swap", "copies"} <= scene.capabilities and scene.dice.random() < 0.5:
+        yield SwapOut(index)
+
+
 def change_weights(scene: Scene) -> Iterator[Operation]:
-    """New weights under a live or swapped-out sequence, which then fills a block: none of it may be hit."""
+    """New weights under a live or swapped-out sequence; it or a fork fills a block: none of it may be hit."""
     yield from scene.someone()
     index = scene.pick()
     if scene.dice.random() < 0.6:
@@ -139,64 +141,14 @@ def change_weights(scene: Scene) -> Iterator[Operation]:
         yield SwapIn(away)
     else:
         yield Weights()
+    if "fork" in scene.capabilities and scene.dice.random() < 0.25:
+        yield Fork(index)
+        index = scene.last()
     yield Append(index, scene.tokens(scene.dice.randint(1, scene.block + 1)))
     new, namespace = scene.at(index).tokens, scene.at(index).namespace
     if scene.dice.random() < 0.6:
         yield Free(index)
     yield New(scene.dice.choice((old, new)) + scene.tokens(1), namespace)
-
-
-def swap(scene: Scene) -> Iterator[Operation]:
-    """Out to the host, somebody else takes the blocks, and back."""
-    yield from scene.someone()
-    index = scene.pick()
-    if "fork" in scene.capabilities and scene.dice.random() < 0.3:
-        yield Fork(index)
-    yield SwapOut(index)
-    for _ in range(scene.dice.randint(0, 2)):
-        yield New(scene.prompt(), scene.namespace())
-    if scene.history.live and scene.dice.random() < 0.6:
-        yield Free(scene.last())
-    if scene.dice.random() < 0.9:
-        yield SwapIn(scene.dice.randrange(max(1, len(scene.history.swapped))))
-    yield from scene.someone()
-    yield Append(scene.pick(), scene.tokens(1))
-
-
-def swap_all_again(scene: Scene) -> Iterator[Operation]:
-    """A sequence that fills the pool goes to the host, perhaps somebody else runs, it comes back; twice.
-
-    If it comes back at once, its blocks are still to be copied out when they are to be copied in.
-    """
-    yield from _drain(scene)
-    yield New(scene.tokens(scene.config.num_blocks * scene.block))
-    for _ in range(2):
-        yield SwapOut(0)
-        if scene.dice.random() < 0.5:
-            yield New(scene.tokens(1))
-            yield Free(0)
-        yield SwapIn(0)
-
-
-def abort_on_the_host(scene: Scene) -> Iterator[Operation]:
-    """Sequences go to the host and are aborted there, until more went than fit into the pool."""
-    yield from _drain(scene)
-    blocks, window = scene.config.num_blocks, scene.config.window
-    held = blocks if window is None else min(blocks, -(-window // scene.block))
-    for _ in range(min(blocks // held + 1, _MOST_ABORTS)):
-        yield New(scene.tokens(held * scene.block))
-        yield SwapOut(0)
-        if scene.dice.random() < 0.2:
-            yield New(scene.tokens(1))
-            yield Free(0)
-        yield FreeSwapped(0)
-
-
-def _drain(scene: Scene) -> Iterator[Operation]:
-    while scene.history.swapped:
-        yield SwapIn(0)
-    while scene.history.live:
-        yield Free(0)
 
 
 FULL = Phrase("fill exactly", fill_exactly, weight=1)
@@ -212,7 +164,4 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("evict", evict, needing("evict")),
     Phrase("reset", reset, needing("reset")),
     Phrase("change weights", change_weights, needing("epochs")),
-    Phrase("swap", swap, needing("swap", "copies")),
-    Phrase("swap all again", swap_all_again, needing("swap", "copies"), weight=1),
-    Phrase("abort on the host", abort_on_the_host, needing("swap", "copies"), weight=1),
 )

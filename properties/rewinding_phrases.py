@@ -8,6 +8,7 @@ from tokenlaw.properties.trace import (
     Append,
     Chunked,
     Fork,
+    FreeAgain,
     LateWrite,
     New,
     Operation,
@@ -68,12 +69,12 @@ def roll_back_into_a_full_block(scene: Scene) -> Iterator[Operation]:
 
 
 def replace_a_cached_block(scene: Scene) -> Iterator[Operation]:
-    """Take cached blocks back, put others in their place; then ask for the old ones and what came later."""
+    """Take cached blocks back, or all, put others there; then ask for the old ones and what came later."""
     namespace = scene.namespace()
     old = scene.tokens(scene.block * scene.dice.randint(2, 3))
     yield New(old, namespace)
     index = scene.last()
-    count = scene.dice.randint(1, len(old) - scene.block)
+    count = len(old) if scene.dice.random() < 0.3 else scene.dice.randint(1, len(old) - scene.block)
     yield Rollback(index, count)
     yield Append(index, (scene.other(old[-count]), *scene.tokens(count - 1 + scene.block)))
     yield New(old + scene.at(index).tokens[len(old) :] + scene.tokens(1), namespace)
@@ -98,7 +99,7 @@ def roll_back_too_far(scene: Scene) -> Iterator[Operation]:
 
 
 def abort(scene: Scene) -> Iterator[Operation]:
-    """Release between scheduling and writing, then ask for the tokens that were never written."""
+    """Release between scheduling and writing, perhaps twice; then ask for tokens that were never written."""
     prompt, namespace = scene.prompt() + scene.tokens(scene.block), scene.namespace()
     if scene.history.live and scene.dice.random() < 0.5:
         index = scene.pick()
@@ -108,6 +109,8 @@ def abort(scene: Scene) -> Iterator[Operation]:
         prompt += more
     else:
         yield Abort(prompt, None, namespace)
+    if scene.dice.random() < 0.25:
+        yield FreeAgain()
     if scene.dice.random() < 0.8:
         yield New(prompt + scene.tokens(1), namespace)
 
@@ -135,10 +138,17 @@ def write_in_chunks(scene: Scene) -> Iterator[Operation]:
 
 
 def write_late(scene: Scene) -> Iterator[Operation]:
-    """A released sequence's last step still writes while another prompt takes blocks."""
+    """A released sequence's last step still writes while another prompt takes blocks, or hits the same ones.
+
+    What is free behind the step is taken then.
+    """
     yield from scene.someone()
+    index = scene.pick()
     tokens = scene.tokens(scene.dice.randint(1, scene.block + 1))
-    yield LateWrite(scene.pick(), tokens, scene.prompt())
+    again = scene.at(index).tokens + scene.tokens(1)
+    yield LateWrite(index, tokens, again if scene.dice.random() < 0.5 else scene.prompt())
+    if scene.dice.random() < 0.5:
+        yield New(scene.tokens(scene.block * scene.dice.randint(1, scene.config.num_blocks)))
 
 
 def cross_the_window(scene: Scene) -> Iterator[Operation]:

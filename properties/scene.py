@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tokenlaw.properties.history import History, LiveSequence
-from tokenlaw.properties.trace import Append, New, Operation, Tokens
+from tokenlaw.properties.trace import Append, Free, New, Operation, SwapIn, Tokens
 from tokenlaw.spec.contracts import CacheConfig
 
 VOCABULARY = 3
 """Tokens 0, 1, 2: few enough that equal prefixes and equal blocks come by themselves."""
 
-NAMESPACES = ("", "a", "b")
+NAMESPACES = ("", "a", "b", "adapter-of-tenant-000001", "adapter-of-tenant-000002")
+"""The long ones are equal but for their end: names may be cut, or hashed in part."""
 
 
 @dataclass
@@ -51,6 +52,12 @@ class Scene:
             return ""
         return self.dice.choice(NAMESPACES)
 
+    def two_namespaces(self) -> tuple[str, str]:
+        """Two different ones, in any order; often those that are nearly equal."""
+        both = NAMESPACES[-2:] if self.dice.random() < 0.3 else NAMESPACES
+        first, second = self.dice.sample(both, 2)
+        return first, second
+
     def last(self) -> int:
         """Index of the newest live sequence."""
         return len(self.history.live) - 1
@@ -59,6 +66,13 @@ class Scene:
         """Admit a sequence if there is none to act on."""
         if not self.history.live:
             yield New(self.prompt(), self.namespace())
+
+    def drain(self) -> Iterator[Operation]:
+        """Release every sequence, those on the host after they came back."""
+        while self.history.swapped:
+            yield SwapIn(0)
+        while self.history.live:
+            yield Free(0)
 
     def pick(self) -> int:
         """Index of a live sequence; 0 if there is none."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tokenlaw.properties.scene import NAMESPACES, VOCABULARY, Phrase, Scene, needing
+from tokenlaw.properties.scene import VOCABULARY, Phrase, Scene, needing
 from tokenlaw.properties.trace import Append, Batch, Fork, Free, New, Operation, Rollback
 
 _CROWD = 5
@@ -63,7 +63,7 @@ def cross_two_prefixes(scene: Scene) -> Iterator[Operation]:
 def two_namespaces(scene: Scene) -> Iterator[Operation]:
     """Equal tokens in two namespaces share nothing."""
     prompt = scene.tokens(scene.block * scene.dice.randint(1, 2)) + scene.tokens(1)
-    first, second = scene.dice.sample(NAMESPACES, 2)
+    first, second = scene.two_namespaces()
     yield New(prompt, first)
     if scene.dice.random() < 0.5:
         yield Free(scene.last())
@@ -72,19 +72,49 @@ def two_namespaces(scene: Scene) -> Iterator[Operation]:
 
 
 def fork_and_diverge(scene: Scene) -> Iterator[Operation]:
-    """Fork, then append different tokens on both sides, in either order."""
+    """Fork, then append different tokens on both sides, in either order; sometimes several blocks of them."""
     yield from scene.someone()
     parent = scene.pick()
     yield Fork(parent)
     child = scene.last()
     token = scene.dice.randrange(VOCABULARY)
     more = scene.dice.randint(0, scene.block)
+    if scene.dice.random() < 0.25:
+        more = scene.dice.randint(2 * scene.block, 4 * scene.block)
     sides = [(parent, (token, *scene.tokens(more))), (child, (scene.other(token), *scene.tokens(more)))]
     if scene.dice.random() < 0.5:
         sides.reverse()
     yield Append(*sides[0])
     if scene.dice.random() < 0.85:
         yield Append(*sides[1])
+
+
+def fork_many(scene: Scene) -> Iterator[Operation]:
+    """One sequence and so many forks of it that counters and rings of 4 and 5 bits are too small."""
+    yield from scene.someone()
+    index = scene.pick()
+    for _ in range(scene.dice.choice((16, 17, 33))):
+        yield Fork(index)
+    yield Append(index, scene.tokens(1))
+    yield Free(index)
+
+
+def begin_differently(scene: Scene) -> Iterator[Operation]:
+    """Two prompts, half as long as the pool, that differ in their first token only; then the second again."""
+    yield from scene.drain()
+    rest = scene.tokens(max(1, scene.block * (scene.config.num_blocks // 2) - 2))
+    token = scene.dice.randrange(VOCABULARY)
+    second = (scene.other(token), *rest)
+    yield from (New((token, *rest)), New(second), New(second + scene.tokens(1)))
+
+
+def batch_of_sharers(scene: Scene) -> Iterator[Operation]:
+    """Two or all of three sequences with one partial tail go on in one step."""
+    yield New(scene.tokens(scene.dice.randint(1, 2 * scene.block - 1)))
+    parent = scene.last()
+    yield from (Fork(parent), Fork(parent))
+    sharers = [parent, scene.last() - 1, scene.last()]
+    yield Batch(tuple(scene.dice.sample(sharers, scene.dice.randint(2, 3))), scene.tokens(3))
 
 
 def batch_step(scene: Scene) -> Iterator[Operation]:
@@ -113,7 +143,7 @@ def fork_and_rewind(scene: Scene) -> Iterator[Operation]:
 
 def fork_in_a_namespace(scene: Scene) -> Iterator[Operation]:
     """A fork stays in its parent's namespace: fill a block of it, then ask for that in another one."""
-    first, second = scene.dice.sample(NAMESPACES, 2)
+    first, second = scene.two_namespaces()
     yield New(scene.tokens(scene.dice.randint(1, 2 * scene.block)), first)
     yield Fork(scene.last())
     child = scene.last()
@@ -143,6 +173,9 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("cross two prefixes", cross_two_prefixes),
     Phrase("two namespaces", two_namespaces, needing("namespaces")),
     Phrase("fork and diverge", fork_and_diverge, needing("fork"), weight=4),
+    Phrase("fork many", fork_many, needing("fork"), weight=1),
+    Phrase("begin differently", begin_differently, needing("prefix-cache"), weight=1),
+    Phrase("batch of sharers", batch_of_sharers, needing("fork", "commit")),
     Phrase("batch step", batch_step, needing("fork", "commit"), weight=4),
     Phrase("fork and rewind", fork_and_rewind, needing("fork", "rollback")),
     Phrase("fork in a namespace", fork_in_a_namespace, needing("fork", "namespaces")),

@@ -42,6 +42,10 @@ class Tracked:
     def __len__(self) -> int:
         return len(self.nodes)
 
+    def __bool__(self) -> bool:
+        """True: rolled back to nothing it is a sequence all the same."""
+        return True
+
 
 class Slot(NamedTuple):
     """A physical slot and the position that it is for."""

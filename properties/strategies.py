@@ -30,10 +30,15 @@ _POOLS = (3, 4, 5, 6, 8, 10, 12, 14, 16, 24, 32, 64, 160)
 _MANY = 128
 # Without a window in two traces of five: under one a sequence never fills the pool.
 _WINDOWS = (*[None] * 6, 1, 2, 3, 4, 5, 6, 8, 9, 12)
-# Ids in place of the tokens 0, 1, 2. The large ones, in a quarter of the traces, are equal in their low 8 or
-# 16 bits, or as 32-bit floats.
+# Ids in place of the tokens 0, 1, 2. In a third of the traces they are equal in their low 8, 16 or 30 bits
+# or as 32-bit floats, or are read in two ways if their digits are joined.
 _SMALL = tuple(range(VOCABULARY))
-_LARGE = ((0, 256, 65536), (255, 65535, 2**31 - 1), (2**24, 2**24 + 1, 2**31 - 1))
+_LARGE = (
+    (0, 65536, 2**30),
+    (255, 65535, 2**31 - 1),
+    (2**24, 2**24 + 1, 2**31 - 1),
+    (1, 11, 111),
+)
 VOCABULARIES = (*[_SMALL] * 9, *_LARGE)
 """What the tokens of a trace are drawn from; each entry as often as any other."""
 
