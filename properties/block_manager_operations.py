@@ -8,16 +8,13 @@ from collections.abc import Sequence
 
 from tokenlaw.properties import trace
 from tokenlaw.properties.block_manager_calls import (
-    RefusedError,
     admit,
-    commit,
     extend,
     fails,
     release,
     schedule,
     settle,
 )
-from tokenlaw.properties.history import batch_of
 from tokenlaw.properties.step import Moment, Slot, Step, Tracked
 from tokenlaw.properties.world import World
 from tokenlaw.spec.contracts import DEVICE
@@ -82,32 +79,6 @@ def _schedule(
     return sequence
 
 
-def batch(world: World, step: Step, operation: trace.Batch) -> None:
-    """Schedule for several sequences before anything is copied or written; refused ones stay as they were.
-
-    Needs ``commit``: a manager without it may publish what it schedules, which then isn't written yet.
-    """
-    appended, released = batch_of(operation, world.live)
-    scheduled = []
-    step.batching = True
-    for sequence, token in appended:
-        try:
-            extend(world, step, sequence, (token,))
-            scheduled.append(sequence)
-        except RefusedError:
-            if world.violations:
-                raise
-        if released:
-            release(world, step, released)
-            released = None
-    step.batching = False
-    world.apply_copies(step)
-    for sequence in scheduled:
-        step.act_on(sequence, sequence.settled // world.block_size)
-        settle(world, step, sequence)
-    world.exercised["batch"] += len(scheduled) > 1
-
-
 def fork(world: World, step: Step, operation: trace.Fork) -> None:
     """Fork; a manager may copy the partial tail at once."""
     parent = pick(world.live, operation.sequence)
@@ -122,29 +93,6 @@ def fork(world: World, step: Step, operation: trace.Fork) -> None:
     step.act_on(child, 0)
     world.observe_table(step, child)
     world.exercised["fork"] += 1
-
-
-def speculate(world: World, step: Step, operation: trace.Speculate) -> None:
-    """Schedule and write drafts, then accept some of them."""
-    sequence = pick(world.live, operation.sequence)
-    if sequence is None or not operation.drafts:
-        return
-    length = len(sequence)
-    extend(world, step, sequence, operation.drafts, "speculate")
-    slots = world.slots(sequence, length)
-    world.write(step, slots, sequence, final=False)
-    world.observe_keys(step, {slot.block for slot in slots})
-    accepted = min(max(operation.accepted, 0), len(operation.drafts))
-    kept = length + accepted
-    world.land(step, [slot for slot in slots if slot.position < kept], sequence, final=True)
-    step.table_before = sequence.table
-    del sequence.nodes[kept:]
-    world.door.call("accept", sequence.handle, accepted)
-    _observe_cut(world, step, sequence)
-    world.exercised["slots kept ahead"] += len(sequence.table) > world.blocks_for(kept)
-    commit(world, step, sequence)
-    world.exercised["speculation"] += 1
-    world.exercised["full acceptance" if accepted == len(operation.drafts) else "rejection"] += 1
 
 
 def rollback(world: World, step: Step, operation: trace.Rollback) -> None:
@@ -169,14 +117,14 @@ def rollback(world: World, step: Step, operation: trace.Rollback) -> None:
     else:
         world.door.call("rollback", sequence.handle, count)
     forgotten = _forget(world, sequence, kept)
-    _observe_cut(world, step, sequence, forgotten)
+    observe_cut(world, step, sequence, forgotten)
     world.exercised["rollback"] += count > 0
     size = world.block_size
     opened = kept % size and kept // size < step.length_before // size
     world.exercised["rollback into a full block"] += bool(opened)
 
 
-def _observe_cut(world: World, step: Step, sequence: Tracked, forgotten: Sequence[Slot] = ()) -> None:
+def observe_cut(world: World, step: Step, sequence: Tracked, forgotten: Sequence[Slot] = ()) -> None:
     """Forgotten slots count as unwritten, but not for copies that waited, nor where one was copied to."""
     world.observe_table(step, sequence)
     world.apply_copies(step)

@@ -5,6 +5,7 @@ from typing import Any
 
 from tokenlaw.properties import block_manager_operations as sequences
 from tokenlaw.properties import block_manager_pool_operations as pool
+from tokenlaw.properties import block_manager_steps as steps
 from tokenlaw.properties.block_manager_calls import RefusedError
 from tokenlaw.properties.manager_door import CrashedError, Door
 from tokenlaw.properties.rules import JUDGES
@@ -31,6 +32,7 @@ from tokenlaw.properties.trace import (
     Reset,
     Rollback,
     Speculate,
+    SpeculateBatch,
     SwapIn,
     SwapOut,
     Trace,
@@ -44,9 +46,10 @@ _Carry = Callable[[World, Step, Any], None]
 _CARRY: Mapping[type[Any], _Carry] = {
     New: sequences.new,
     Append: sequences.append,
-    Batch: sequences.batch,
+    Batch: steps.batch,
     Fork: sequences.fork,
-    Speculate: sequences.speculate,
+    Speculate: steps.speculate,
+    SpeculateBatch: steps.speculate_batch,
     Rollback: sequences.rollback,
     Free: sequences.free,
     FreeAgain: sequences.free_again,
@@ -67,6 +70,7 @@ _NEEDS: Mapping[type[Any], frozenset[str]] = {
     Chunked: frozenset({"commit"}),
     Fork: frozenset({"fork"}),
     Speculate: frozenset({"speculate"}),
+    SpeculateBatch: frozenset({"speculate", "commit"}),
     Rollback: frozenset({"rollback"}),
     Evict: frozenset({"evict"}),
     Reset: frozenset({"reset"}),

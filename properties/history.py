@@ -25,6 +25,7 @@ from tokenlaw.properties.trace import (
     Reorder,
     Rollback,
     Speculate,
+    SpeculateBatch,
     SwapIn,
     SwapOut,
     Tokens,
@@ -45,8 +46,24 @@ def batch_of(operation: Batch, live: Sequence[Live]) -> tuple[list[tuple[Live, i
         return [], None
     places = dict.fromkeys(index % len(live) for index in operation.sequences)
     appended = [(live[place], token) for place, token in zip(places, cycle(operation.tokens), strict=False)]
-    leaves = None if operation.released is None else operation.released % len(live)
-    return appended, None if leaves is None or leaves in places or not places else live[leaves]
+    leaves = None if operation.released is None or not places else live[operation.released % len(live)]
+    return appended, leaves
+
+
+def verified(operation: SpeculateBatch, live: Sequence[Live]) -> list[tuple[Live, Tokens, int]]:
+    """The sequences of a batch with drafts, each with its own and how many are kept; -1: it is released.
+
+    >>> verified(SpeculateBatch((0, 3), (7, 8, 9), (2, 3), (1, -4)), ["a", "b"])
+    [('a', (7, 8), 1), ('b', (7, 8, 9), -1)]
+    """
+    if not live or not (operation.drafts and operation.lengths and operation.kept):
+        return []
+    places = dict.fromkeys(index % len(live) for index in operation.sequences)
+    found = []
+    for place, length, kept in zip(places, cycle(operation.lengths), cycle(operation.kept), strict=False):
+        drafts = operation.drafts[: max(1, length)]
+        found.append((live[place], drafts, max(-1, min(kept, len(drafts)))))
+    return found
 
 
 @dataclass
@@ -101,6 +118,11 @@ class History:
                 self._reorder(parents)
             case Batch():
                 self._batch(operation)
+            case SpeculateBatch():
+                for one, drafts, kept in verified(operation, self.live):
+                    one.tokens += drafts[: max(kept, 0)]
+                    if kept < 0:
+                        self._release(one)
             case _:
                 sequence = self.target(operation)
                 if sequence is not None:

@@ -14,6 +14,7 @@ from tokenlaw.properties.trace import (
     Operation,
     Rollback,
     Speculate,
+    SpeculateBatch,
 )
 
 
@@ -37,6 +38,23 @@ def speculate(scene: Scene) -> Iterator[Operation]:
         )
     if scene.dice.random() < 0.4:
         yield New(prefix + drafts + scene.tokens(1), namespace)
+
+
+def speculate_in_a_batch(scene: Scene) -> Iterator[Operation]:
+    """Two or three sequences, perhaps a fork among them, get drafts in one step, then each its verdict."""
+    for _ in range(scene.dice.randint(1, 2)):
+        yield New(scene.prompt(), scene.namespace())
+    index = scene.last()
+    if "fork" in scene.capabilities and scene.dice.random() < 0.6:
+        yield Fork(index)
+    most = min(3, len(scene.history.live))
+    chosen = [scene.last() - place for place in range(most)]
+    lengths = tuple(scene.dice.randint(1, scene.block + 2) for _ in chosen)
+    kept = tuple(scene.dice.randint(-1, length) for length in lengths)
+    scene.dice.shuffle(chosen)
+    yield SpeculateBatch(tuple(chosen), scene.tokens(max(lengths)), lengths, kept)
+    yield from scene.someone()
+    yield Append(scene.pick(), scene.tokens(scene.dice.randint(1, scene.block)))
 
 
 def fork_behind_a_rejection(scene: Scene) -> Iterator[Operation]:
@@ -167,6 +185,7 @@ def cross_the_window(scene: Scene) -> Iterator[Operation]:
 
 PHRASES: tuple[Phrase, ...] = (
     Phrase("speculate", speculate, needing("speculate"), weight=4),
+    Phrase("speculate in a batch", speculate_in_a_batch, needing("speculate", "commit"), weight=3),
     Phrase("fork behind a rejection", fork_behind_a_rejection, needing("speculate", "fork")),
     Phrase("roll back into a full block", roll_back_into_a_full_block, needing("rollback")),
     Phrase("replace a cached block", replace_a_cached_block, needing("rollback", "prefix-cache")),

@@ -109,12 +109,13 @@ def begin_differently(scene: Scene) -> Iterator[Operation]:
 
 
 def batch_of_sharers(scene: Scene) -> Iterator[Operation]:
-    """Two or all of three sequences with one partial tail go on in one step."""
+    """Two or all of three sequences with one partial tail go on in one step, in which one may leave."""
     yield New(scene.tokens(scene.dice.randint(1, 2 * scene.block - 1)))
     parent = scene.last()
     yield from (Fork(parent), Fork(parent))
     sharers = [parent, scene.last() - 1, scene.last()]
-    yield Batch(tuple(scene.dice.sample(sharers, scene.dice.randint(2, 3))), scene.tokens(3))
+    leaving = scene.dice.choice((None, *sharers))
+    yield Batch(tuple(scene.dice.sample(sharers, scene.dice.randint(2, 3))), scene.tokens(3), leaving)
 
 
 def batch_step(scene: Scene) -> Iterator[Operation]:
@@ -125,7 +126,7 @@ def batch_step(scene: Scene) -> Iterator[Operation]:
         parent = scene.last()
         yield Fork(parent)
         sides.append(scene.dice.sample((parent, scene.last()), 2))
-    leaving = scene.dice.choice((None, sides[0][1], sides[0][1], scene.pick()))
+    leaving = scene.dice.choice((None, sides[0][0], sides[0][1], sides[0][1], scene.pick()))
     yield Batch((sides[0][0], sides[1][0]), scene.tokens(2), leaving)
 
 

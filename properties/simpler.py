@@ -18,15 +18,16 @@ from tokenlaw.properties.trace import (
     New,
     Operation,
     Speculate,
+    SpeculateBatch,
     Tokens,
     Trace,
 )
 
 # These never become empty: an empty prompt is no simpler one, and many engines refuse it.
 _TOKENS = ("tokens", "prompt", "drafts")
-_TUPLES = (*_TOKENS, "parents", "sequences")
+_TUPLES = (*_TOKENS, "parents", "sequences", "lengths", "kept")
 _COUNTS = ("accepted", "written", "count", "sequence", "layer")
-_COMPOUND = Speculate | LateWrite | Batch | AppendLayer | Chunked
+_COMPOUND = Speculate | SpeculateBatch | LateWrite | Batch | AppendLayer | Chunked
 """Operations for which a plainer kind may do."""
 
 _CONFIGURATION = ("num_blocks", "block_size", "num_layers", "num_kv_heads", "head_size", "max_sequences")
@@ -138,6 +139,8 @@ def _simpler(operation: Operation) -> Iterator[Operation]:
     match operation:
         case Speculate(sequence, drafts, accepted) if drafts[: max(accepted, 0)]:
             yield Append(sequence, drafts[:accepted])
+        case SpeculateBatch(sequences, drafts, lengths, kept) if sequences and drafts and lengths and kept:
+            yield Speculate(sequences[0], drafts[: max(1, lengths[0])], max(0, kept[0]))
         case AppendLayer(sequence, _, tokens):
             yield Append(sequence, tokens)
         case LateWrite(sequence):

@@ -129,12 +129,27 @@ class Batch(msgspec.Struct, frozen=True, tag_field="op", tag="batch", forbid_unk
     """One step of a batch: append a token to each of these live sequences (indices modulo their number,
     repeats dropped; ``tokens`` are dealt round), and only then apply the copies of all, write and commit.
 
-    ``released`` is freed after the first append, unless it is None or one of the batch.
+    ``released``, if any, is freed after the first append, or after its own if it is one of the batch.
     """
 
     sequences: tuple[int, ...]
     tokens: Tokens
     released: int | None = None
+
+
+class SpeculateBatch(
+    msgspec.Struct, frozen=True, tag_field="op", tag="speculate_batch", forbid_unknown_fields=True
+):
+    """One step of a batch with drafts: schedule the first ``lengths[i]`` of ``drafts`` (one at least) for the
+    live sequence ``sequences[i]`` (indices modulo their number, repeats dropped; lengths and kept are dealt
+    round), apply the copies of all and write; then keep the first ``kept[i]`` of each, or release the
+    sequence if that is negative.
+    """
+
+    sequences: tuple[int, ...]
+    drafts: Tokens
+    lengths: tuple[int, ...]
+    kept: tuple[int, ...]
 
 
 class Overflow(msgspec.Struct, frozen=True, tag_field="op", tag="overflow", forbid_unknown_fields=True):
@@ -179,6 +194,7 @@ Operation = (
     | Weights
     | LateWrite
     | Batch
+    | SpeculateBatch
     | Overflow
     | AppendLayer
     | Attend

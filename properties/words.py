@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tokenlaw.properties.history import History, batch_of
+from tokenlaw.properties.history import History, batch_of, verified
 from tokenlaw.properties.running import Violation
 from tokenlaw.properties.trace import (
     Abort,
@@ -25,6 +25,7 @@ from tokenlaw.properties.trace import (
     Reset,
     Rollback,
     Speculate,
+    SpeculateBatch,
     SwapIn,
     SwapOut,
     Trace,
@@ -145,7 +146,7 @@ def _line(operation: Operation, history: History) -> str:
             line = _reorder(parents, history)
         case Attend(indices):
             line = _attend(indices, history)
-        case Batch():
+        case Batch() | SpeculateBatch():
             line = _batch(operation, history)
         case _:
             line = f"{type(operation).__name__}: no sequence to act on"
@@ -188,12 +189,23 @@ def _chunks(operation: Chunked) -> str:
     return f"write and commit the first {first}, then {'abort it' if operation.aborted else 'the others'}"
 
 
-def _batch(operation: Batch, history: History) -> str:
+def _batch(operation: Batch | SpeculateBatch, history: History) -> str:
+    if isinstance(operation, SpeculateBatch):
+        return _speculate_batch(operation, history)
     appended, released = batch_of(operation, history.live)
     parts = [f"append token {token} to sequence {sequence.number}" for sequence, token in appended]
     if released:
-        parts.insert(1, f"free sequence {released.number}")
+        places = [place for place, (sequence, _) in enumerate(appended) if sequence is released]
+        parts.insert(1 + sum(places), f"free sequence {released.number}")
     return f"one step: {'; '.join(parts)}; then copy and write" if parts else "one step: nothing to append to"
+
+
+def _speculate_batch(operation: SpeculateBatch, history: History) -> str:
+    parts, then = [], []
+    for sequence, drafts, kept in verified(operation, history.live):
+        parts.append(f"draft {_tokens(drafts)} for sequence {sequence.number}")
+        then.append(f"free sequence {sequence.number}" if kept < 0 else f"keep {kept} of {sequence.number}")
+    return f"one step: {'; '.join(parts + then)}" if parts else "one step: nothing to speculate on"
 
 
 def _attend(indices: Sequence[int], history: History) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from tokenlaw.properties.rules.rule import Rule, block_manager_check
 from tokenlaw.properties.step import Moment, Step, Tracked
-from tokenlaw.properties.trace import Rollback, Speculate, SwapOut
+from tokenlaw.properties.trace import Rollback, Speculate, SpeculateBatch, SwapOut
 from tokenlaw.properties.world import World
 from tokenlaw.spec.contracts import NO_BLOCK
 from tokenlaw.spec.verdicts import Severity
@@ -100,7 +100,7 @@ def entries_of_table(world: World, step: Step) -> None:
     length_of_table(world, step)
     if sequence.table != step.table_before:
         _entries(world, sequence)
-    if world.door.shows_lengths and not isinstance(step.operation, Rollback | Speculate):
+    if world.door.shows_lengths and not isinstance(step.operation, Rollback | Speculate | SpeculateBatch):
         found = world.door.num_tokens(sequence.handle)
         if found != len(sequence):
             world.report(WASTE, f"length {len(sequence)}", f"num_tokens says {found}", sequence.number)

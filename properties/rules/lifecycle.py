@@ -4,7 +4,7 @@ kv/in-flight (K25).
 
 from tokenlaw.properties.rules.rule import Rule, block_manager_check
 from tokenlaw.properties.step import Moment, Step, Tracked
-from tokenlaw.properties.trace import FreeAgain, Rollback, Speculate
+from tokenlaw.properties.trace import FreeAgain, Rollback, Speculate, SpeculateBatch
 from tokenlaw.properties.world import World
 from tokenlaw.spec.verdicts import Check, Severity
 
@@ -117,7 +117,7 @@ def rolled_back(world: World, step: Step) -> None:
 def accepted(world: World, step: Step) -> None:
     """K16: length and table are those of before, cut behind the accepted drafts, which are in place."""
     sequence = step.acting
-    if not isinstance(step.operation, Speculate) or sequence is None:
+    if not isinstance(step.operation, Speculate | SpeculateBatch) or sequence is None:
         return
     _judge_cut(world, step, sequence, ACCEPT, "accept")
     for block, offset, position in world.slots(sequence, step.length_before):

@@ -6,7 +6,7 @@ from collections import Counter
 
 from tokenlaw.properties.rules.rule import Rule, block_manager_check
 from tokenlaw.properties.step import Moment, Step
-from tokenlaw.properties.trace import Batch, FreeSwapped, SwapIn
+from tokenlaw.properties.trace import Batch, FreeSwapped, SpeculateBatch, SwapIn
 from tokenlaw.properties.world import World
 from tokenlaw.spec.contracts import DEVICE, BlockCopy
 from tokenlaw.spec.verdicts import Severity
@@ -91,7 +91,7 @@ def copy_budget(world: World, step: Step) -> None:
     What a swap out has only decided yet may be swapped in by copies from block to block, and a batch may
     copy for each of its sequences.
     """
-    if isinstance(step.operation, SwapIn | FreeSwapped | Batch):
+    if isinstance(step.operation, SwapIn | FreeSwapped | Batch | SpeculateBatch):
         return
     copies = [copy for copy in step.copies if copy.source_tier == copy.destination_tier == DEVICE]
     length = min(step.length_before, len(step.acting)) if step.acting else 0

@@ -248,7 +248,47 @@ class ForkRenewsTheEpoch(FaultyManager):
         return child
 
 
+class FreeWithDraftsLeaks(FaultyManager):
+    """A release forgets the drafts first, and with them the blocks that they took."""
+
+    def free(self, sequence: int) -> None:
+        record = self._record(sequence)
+        if record.drafts:
+            record.truncate(record.settled, self._blocks_for(record.settled), self._block_size)
+        super().free(sequence)
+
+
+class DraftsOfTheLast(FaultyManager):
+    """How many drafts there are is kept once for all sequences."""
+
+    last = 0
+
+    def speculate(self, sequence: int, drafts: Any) -> None:
+        super().speculate(sequence, drafts)
+        self.last = len(drafts)
+
+    def accept(self, sequence: int, count: int) -> None:
+        record = self._record(sequence)
+        record.drafts = min(self.last, len(record.tokens))
+        super().accept(sequence, min(count, record.drafts))
+
+
+class _NeverCancels(CopyQueue):
+    def cancel(self, destination: Any) -> None:
+        if destination[0] == HOST:
+            super().cancel(destination)
+
+
+class ReleasedDivergenceStillCopies(FaultyManager):
+    """The copy of a sequence that is released before it was made is made into somebody else's block."""
+
+    queue = _NeverCancels
+
+
 HUNTED = [
+    ("speculate in a batch", FreeWithDraftsLeaks, "kv/partition"),
+    ("speculate in a batch", DraftsOfTheLast, "kv/accept"),
+    ("batch of sharers", ReleasedDivergenceStillCopies, "kv/write-shared"),
     ("churn", KeyOfDigits, "kv/hit"),
     ("cross two prefixes", KeyOfEighteenBits, "kv/hit"),
     ("two namespaces", NamespaceOfEightCharacters, "kv/hit"),
