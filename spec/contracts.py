@@ -102,7 +102,8 @@ class BlockManager(Protocol):
         ``evict``: ``evict(count) -> int``, drops up to ``count`` cached blocks that no table holds.
         ``reset``: ``reset_cache()``, makes every cached block unreachable.
         ``epochs``: ``new_epoch()``, the weights changed: nothing written before may be hit afterwards.
-        ``window``: attribute ``window`` (tokens or None); blocks wholly below it become ``NO_BLOCK``.
+        ``window``: attribute ``window`` (tokens or None); blocks wholly below it may be given back, their
+        entries become ``NO_BLOCK``.
         ``swap``: ``swap_out(sequence)``, ``swap_in(sequence)``; their copies name tiers. A sequence
         that is out can be freed.
         ``in-flight``: ``begin_step()``, ``end_step()``: what was freed in between isn't handed out before

@@ -80,7 +80,11 @@ def test_a_batch_that_fits_in_part_goes_on_with_that_part() -> None:
             "one step: append token 8 to sequence 0; free sequence 1; append token 9 to sequence 2; "
             "then copy and write",
         ),
-        (Batch((0,), (8,), released=0), "one step: append token 8 to sequence 0; then copy and write"),
+        (
+            Batch((2, 0), (8, 9), released=0),
+            "one step: append token 8 to sequence 2; append token 9 to sequence 0; free sequence 0; "
+            "then copy and write",
+        ),
         (Batch((), (8,), released=1), "one step: nothing to append to"),
     ],
 )
