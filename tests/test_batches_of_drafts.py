@@ -56,8 +56,8 @@ def test_drafts_that_are_mixed_up_or_leak_are_seen() -> None:
 
 
 def test_a_copy_of_who_left_is_made_into_nobodys_block() -> None:
-    operations = (New((0,)), Fork(0), Fork(0), Batch((0, 1), (1, 2), released=0))
-    assert "kv/copy-order" in broken(ReleasedDivergenceStillCopies, *operations, num_blocks=2)
+    operations = (New((0,)), Fork(0), New((1,)), Batch((0, 2), (1, 2), released=0))
+    assert "kv/write-shared" in broken(ReleasedDivergenceStillCopies, *operations)
 
 
 def test_what_does_not_fit_is_left_as_it_was() -> None:
