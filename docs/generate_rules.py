@@ -31,7 +31,8 @@ ends or waits meanwhile. E1 to E9 are the laws of what they decode.
 
 Never required, because correct engines differ in it: that identical blocks are merged, that nothing
 stays allocated beyond the declared lookahead, that blocks below the window are given back, that a prefix
-which could be hit is hit, that a cached block's ancestors are cached (K14), or that text is equal.
+which could be hit is hit, that a cached block's ancestors are cached (K14), that an eviction drops no more
+than it says, or that text is equal.
 """
 
 

@@ -9,9 +9,11 @@ from tokenlaw.properties.world import World
 
 
 def evict(world: World, step: Step, operation: trace.Evict) -> None:
-    """Drop cached blocks that nobody holds."""
-    world.exercised["eviction"] += world.door.evict(max(0, operation.count))
+    """Drop cached blocks that nobody holds; what was dropped is seen by the keys, if they are shown."""
+    before = set(world.published)
+    said = world.door.evict(max(0, operation.count))
     world.observe_all_keys(step)
+    world.exercised["eviction"] += len(before.difference(world.published)) if world.door.shows_keys else said
 
 
 def reset(world: World, step: Step, operation: trace.Reset) -> None:

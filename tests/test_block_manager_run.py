@@ -16,6 +16,7 @@ from tokenlaw.properties.running import Outcome
 from tokenlaw.properties.trace import (
     Append,
     Batch,
+    Evict,
     Fork,
     Free,
     LateWrite,
@@ -170,3 +171,16 @@ def test_junk_in_place_of_copies_is_a_crash(junk: Any) -> None:
     outcome = run(Junk, (New((1,)), Append(0, (2,))), CacheConfig())
     assert outcome.crash is not None
     assert outcome.violations == []
+
+
+class SaysThatItEvicts(PagedBlockManager):
+    def evict(self, count: int) -> int:
+        return count
+
+
+def test_an_eviction_has_happened_when_a_key_is_gone() -> None:
+    trace = Trace((New((0,) * 4), Free(0), Evict(1)))
+    assert run_trace(PagedBlockManager, trace, ALL).exercised["eviction"] == 1
+    assert run_trace(SaysThatItEvicts, trace, ALL).exercised["eviction"] == 0
+    unseen = ALL - {"cached-keys"}
+    assert run_trace(SaysThatItEvicts, trace, unseen).exercised["eviction"] == 1
