@@ -53,9 +53,9 @@ class Scene:
         return self.dice.choice(NAMESPACES)
 
     def two_namespaces(self) -> tuple[str, str]:
-        """Two different ones, in any order; often those that are nearly equal."""
-        both = NAMESPACES[-2:] if self.dice.random() < 0.3 else NAMESPACES
-        first, second = self.dice.sample(both, 2)
+        """Two different short ones, or two long ones, in any order."""
+        alike = NAMESPACES[-2:] if self.dice.random() < 0.25 else NAMESPACES[:-2]
+        first, second = self.dice.sample(alike, 2)
         return first, second
 
     def last(self) -> int:

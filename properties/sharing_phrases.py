@@ -179,6 +179,6 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("batch of sharers", batch_of_sharers, needing("fork", "commit")),
     Phrase("batch step", batch_step, needing("fork", "commit"), weight=4),
     Phrase("fork and rewind", fork_and_rewind, needing("fork", "rollback")),
-    Phrase("fork in a namespace", fork_in_a_namespace, needing("fork", "namespaces")),
+    Phrase("fork in a namespace", fork_in_a_namespace, needing("fork", "namespaces"), weight=3),
     Phrase("share all and free one", share_all_and_free_one),
 )
