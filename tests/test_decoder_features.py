@@ -145,8 +145,8 @@ def test_a_session_over_many_tokens_is_shrunk_to_few() -> None:
     (submitted,) = small[2].operations
     assert isinstance(submitted, Submit)
     folded = submitted.request
-    assert (folded.prompt, folded.stop, folded.sampling.logit_bias) == ((3, 0), {3}, {2: 1.0})
-    assert folded.sampling.allowed_tokens == {2, 3}
+    assert (folded.prompt, folded.stop, folded.sampling.logit_bias) == ((3, 0), frozenset({3}), {2: 1.0})
+    assert folded.sampling.allowed_tokens == frozenset({2, 3})
     assert folded.grammar == Grammar(({2: 0},))
     assert session_of(to_data(small[2])) == small[2]
     assert SIMPLER.size(small[0]) < SIMPLER.size(small[1]) < SIMPLER.size(session)
