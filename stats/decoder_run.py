@@ -16,7 +16,7 @@ from tokenlaw.stats.decoder_situations import LARGER_ROUNDS
 LEAST_FOR_SAMPLES = 0.25
 """Proofs may take all of the processor time; samples have what they leave, and at least this part."""
 
-GENEROUS = 3.0
+GENEROUS = 4.0
 """A case may take so many times the average of what is left; most take less."""
 
 GIVE_UP = 2
