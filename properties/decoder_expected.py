@@ -57,7 +57,9 @@ def can_be_asked(model: LanguageModel[float], request: DecodeRequest) -> bool:
 
     At most `_MAX_TRIED` beginnings are looked at.
     """
-    if request.grammar is None and request.sampling.allowed_tokens is None:
+    sampling = request.sampling
+    bans = -math.inf in sampling.logit_bias.values()
+    if request.grammar is None and sampling.allowed_tokens is None and not bans:
         return True
     try:
         waiting: list[Tokens] = [()]

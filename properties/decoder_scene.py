@@ -1,20 +1,19 @@
 """The state in which the operations of a session are made up: dice, models, and the prompts so far."""
 
 import random
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tokenlaw.properties.decoder_expected import GREEDILY, certain_tokens
 from tokenlaw.spec.laws import Tokens
-from tokenlaw.spec.requests import DecodeRequest, Grammar
+from tokenlaw.spec.requests import DecodeRequest
 from tokenlaw.spec.sampling import SamplingParameters
 from tokenlaw.spec.session_models import Hashed
 
 NUMBERS_OF_TOKENS, DRAFT_LENGTHS = (1, 2, 3, 5, 7, 9, 11), (0, 1, 2, 3, 4, 4)
 """How many tokens a request asks for, and how many drafts a step; what stands twice comes twice as often."""
 
-_PENALTIES = (
+PENALTIES = (
     {"repetition_penalty": 1.3},
     {"repetition_penalty": 2.5},
     {"repetition_penalty": 0.5},
@@ -25,7 +24,15 @@ _PENALTIES = (
     {"frequency_penalty": 0.7, "repetition_penalty": 1.2},
     {"presence_penalty": -1.5},
 )
-_TEMPERATURES = (0.5, 1.0, 1.0, 2.0)
+
+
+SMALL_BLOCK = 4
+"""In larger blocks requests may begin alike and go on in different ways."""
+
+_FAR_BACK, _SINCE = 3, 77
+"""A prompt with a token that comes at its beginning only, and so many others behind that."""
+
+_MANY = 26
 
 
 @dataclass
@@ -39,8 +46,8 @@ class Scene:
     block_size : tokens of a block; prompts begin, differ and end where blocks do.
     target : None for a decoder with models of its own.
     dice : random numbers of the operation that is made up now.
-    prompts : those submitted so far.
-    requests : likewise.
+    requests : those submitted so far.
+    crowd : those of them that should run all at once.
     """
 
     can: frozenset[str]
@@ -49,6 +56,7 @@ class Scene:
     target: Hashed | None
     dice: random.Random = field(default_factory=lambda: random.Random(0))
     requests: list[DecodeRequest] = field(default_factory=list)
+    crowd: list[DecodeRequest] = field(default_factory=list)
 
     def any_of(self, *values: Any) -> Any:
         """One of the values."""
@@ -60,16 +68,22 @@ class Scene:
 
     def new_prompt(self) -> Tokens:
         """A prompt that ends at, before or behind the end of a block."""
-        blocks = self.any_of(0, 1, 1, 2, 3)
+        blocks = self.any_of(0, 1, 1, 2, 3) if self.block_size <= SMALL_BLOCK else self.any_of(0, 1, 1, 2)
         return self.tokens(max(1, blocks * self.block_size + self.any_of(-1, 0, 0, 1)))
 
     def kindred_prompt(self) -> Tokens:
-        """An earlier request's prompt; or its beginning, or what it generated, and other tokens."""
+        """An earlier request's prompt; or its beginning, or what it generated, and other tokens.
+
+        Behind the beginning of a large block they often are others to its end.
+        """
         if not self.requests:
             return self.new_prompt()
         earlier = self.dice.choice(self.requests)
-        whole = earlier.prompt + self._generated(earlier)
+        whole = earlier.prompt + self.generated(earlier)
         size = self.block_size
+        if size > SMALL_BLOCK and self.any_of(True, False):
+            alike = self.dice.randrange(len(whole) // size + 1) * size + SMALL_BLOCK
+            return whole[:alike] + self.tokens(size - SMALL_BLOCK + 1)
         cut = self.any_of(
             len(earlier.prompt),
             len(earlier.prompt),
@@ -79,42 +93,29 @@ class Scene:
         )
         return whole[:cut] + self.tokens(self.any_of(0, 0, 1, 1, size)) or self.tokens(1)
 
-    def _generated(self, request: DecodeRequest) -> Tokens:
+    def generated(self, request: DecodeRequest) -> Tokens:
+        """What a request without parameters would get, if that is known."""
         if self.target is None:
             return ()
         try:
-            return certain_tokens(self.target.model(), replace(request, sampling=self._greedily())) or ()
+            return certain_tokens(self.target.model(), replace(request, sampling=self.greedily())) or ()
         except ValueError:
             return ()
 
-    def _greedily(self) -> SamplingParameters:
+    def greedily(self) -> SamplingParameters:
         """Parameters under which every token is certain."""
         return GREEDILY if "sampling" in self.can else SamplingParameters()
 
-    def request(self, prompt: Tokens) -> DecodeRequest:
-        """A request with none, one or two features."""
-        plain = DecodeRequest(
-            prompt,
-            self.dice.choice(NUMBERS_OF_TOKENS),
-            draft_length=self.dice.choice(DRAFT_LENGTHS),
-            sampling=self._greedily(),
-        )
-        features = [feature for needs, feature in FEATURES if needs <= self.can]
-        for _ in range(self.any_of(0, 0, 1, 1, 1, 2)):
-            plain = self.dice.choice(features)(self, plain)
-        self.requests.append(plain)
-        return plain
-
     def plain_request(self, num_tokens: int, draft_length: int) -> DecodeRequest:
         """A request of certain tokens for a prompt like the earlier ones, with nothing else."""
-        prompt, sampling = self.kindred_prompt(), self._greedily()
+        prompt, sampling = self.kindred_prompt(), self.greedily()
         request = DecodeRequest(prompt, num_tokens, draft_length=draft_length, sampling=sampling)
         self.requests.append(request)
         return request
 
     def diverging_request(self, samples: int = 1) -> DecodeRequest:
         """A request of random tokens whose prompt ends inside of a block, for what shares the block."""
-        penalties = self.any_of({}, {}, *_PENALTIES[:2]) if "penalties" in self.can else {}
+        penalties = self.any_of({}, {}, *PENALTIES[:2]) if "penalties" in self.can else {}
         top_k = self.any_of(None, None, 2)
         inside = 1 if self.block_size < 3 else self.dice.randrange(1, self.block_size - 1)
         request = DecodeRequest(
@@ -127,66 +128,20 @@ class Scene:
         self.requests.append(request)
         return request
 
+    def far_sighted_request(self) -> DecodeRequest:
+        """Of certain tokens that depend on whether a penalty sees the beginning of a long prompt."""
+        rare = self.dice.randrange(self.vocabulary_size)
+        others = [token for token in range(self.vocabulary_size) if token != rare]
+        prompt = (rare,) * _FAR_BACK + tuple(self.dice.choices(others, k=_SINCE))
+        sampling = replace(self.greedily(), repetition_penalty=8.0)
+        request = DecodeRequest(prompt, 3, draft_length=self.any_of(0, 2), sampling=sampling)
+        self.requests.append(request)
+        return request
 
-Feature = Callable[[Scene, DecodeRequest], DecodeRequest]
-"""A request with something more that it asks for."""
-
-
-def _stop(scene: Scene, request: DecodeRequest) -> DecodeRequest:
-    """A stop token that comes, if anything is known about it."""
-    candidates = scene._generated(request) or scene.tokens(1)
-    return replace(request, stop=frozenset({scene.dice.choice(candidates)}))
-
-
-def _penalties(scene: Scene, request: DecodeRequest) -> DecodeRequest:
-    return replace(request, sampling=replace(request.sampling, **scene.any_of(*_PENALTIES)))
-
-
-def _grammar(scene: Scene, request: DecodeRequest) -> DecodeRequest:
-    """An automaton of up to three states, which allow different tokens."""
-    states = scene.any_of(1, 2, 2, 3)
-    rows = []
-    for _ in range(states):
-        allowed = scene.dice.sample(
-            range(scene.vocabulary_size), scene.dice.randint(1, scene.vocabulary_size)
-        )
-        rows.append({token: scene.dice.randrange(states) for token in allowed})
-    return replace(request, grammar=Grammar(tuple(rows)))
-
-
-def _bias(scene: Scene, request: DecodeRequest) -> DecodeRequest:
-    token = scene.dice.randrange(scene.vocabulary_size)
-    if scene.any_of(True, False):
-        return replace(
-            request, sampling=replace(request.sampling, logit_bias={token: scene.any_of(-2.5, 2.5)})
-        )
-    allowed = frozenset({token, *scene.tokens(1)})
-    return replace(request, sampling=replace(request.sampling, allowed_tokens=allowed))
-
-
-def _samples(scene: Scene, request: DecodeRequest) -> DecodeRequest:
-    return replace(request, samples=scene.any_of(2, 2, 3))
-
-
-def _random(scene: Scene, request: DecodeRequest) -> DecodeRequest:
-    """Not greedy, with nothing that could make every token impossible on some way."""
-    top_k = scene.any_of(None, 1, 2)
-    sampling = replace(request.sampling, temperature=scene.any_of(*_TEMPERATURES), top_k=top_k)
-    return replace(request, sampling=sampling)
-
-
-FEATURES: tuple[tuple[frozenset[str], Feature], ...] = (
-    (frozenset(), lambda scene, request: request),
-    (frozenset({"stop"}), _stop),
-    (frozenset({"stop"}), _stop),
-    (frozenset({"sampling", "penalties"}), _penalties),
-    (frozenset({"sampling", "penalties"}), _penalties),
-    (frozenset({"sampling", "grammar"}), _grammar),
-    (frozenset({"sampling", "grammar"}), _grammar),
-    (frozenset({"sampling"}), _bias),
-    (frozenset({"samples"}), _samples),
-    (frozenset({"samples"}), _samples),
-    (frozenset({"sampling"}), _random),
-    (frozenset({"sampling"}), _random),
-)
-"""What a request may ask for, with the capabilities that it takes; what stands twice comes twice as often."""
+    def counting_request(self) -> DecodeRequest:
+        """Of certain tokens, one of which comes until it was counted some fifteen times and more."""
+        often = {self.dice.randrange(self.vocabulary_size): 8.0}
+        sampling = replace(self.greedily(), logit_bias=often, frequency_penalty=0.5)
+        request = DecodeRequest(self.new_prompt(), _MANY, draft_length=self.any_of(0, 2), sampling=sampling)
+        self.requests.append(request)
+        return request

@@ -10,18 +10,19 @@ import msgspec
 
 from tokenlaw.properties.shrink import Simplifier
 from tokenlaw.spec.laws import Tokens
-from tokenlaw.spec.requests import DecodeRequest
+from tokenlaw.spec.requests import DecodeRequest, Grammar
 from tokenlaw.spec.sampling import SamplingParameters
 from tokenlaw.spec.session_models import Hashed
 from tokenlaw.spec.sessions import Fork, Session, SessionOperation, Step, Submit
 
+_MANY_TOKENS = 6
 _FEW = 12  # operations; beyond that, pairs are too many to try
 _CONFIGURATION = ("num_blocks", "block_size", "max_sequences")
 _DEFAULTS = SamplingParameters()
 
 
 def size(session: Session) -> tuple[int, ...]:
-    """Order of simplicity: operations first, then their kinds, features, lengths, numbers, configuration."""
+    """Order of simplicity: operations, their kinds, features, vocabulary, lengths, numbers, configuration."""
     requests = [operation.request for operation in session.operations if isinstance(operation, Submit)]
     numbers = [
         abs(getattr(operation, name, 0))
@@ -32,6 +33,7 @@ def size(session: Session) -> tuple[int, ...]:
         len(session.operations),
         sum(not isinstance(operation, Step) for operation in session.operations),
         sum(map(_features, requests)),
+        session.vocabulary_size,
         sum(len(one.prompt) + one.num_tokens + one.draft_length for one in requests),
         sum(sum(one.prompt) for one in requests),
         sum(numbers),
@@ -71,6 +73,43 @@ def _with_two_fewer(session: Session) -> Iterator[Session]:
     for pair in combinations(range(count if count <= _FEW else 0), 2):
         kept = tuple(one for place, one in enumerate(session.operations) if place not in pair)
         yield msgspec.structs.replace(session, operations=kept)
+
+
+def _with_fewer_tokens(session: Session) -> Iterator[Session]:
+    """A small vocabulary, into which all tokens are folded, where the session brings the models."""
+    models = {name: getattr(session, name) for name in ("target", "draft")}
+    for count in range(2, min(session.vocabulary_size, _MANY_TOKENS)):
+        if all(isinstance(model, Hashed) for model in models.values()):
+            smaller = {
+                name: msgspec.structs.replace(one, vocabulary_size=count) for name, one in models.items()
+            }
+            operations = tuple(
+                Submit(_folded(one.request, count), one.seed) if isinstance(one, Submit) else one
+                for one in session.operations
+            )
+            yield msgspec.structs.replace(session, operations=operations, vocabulary_size=count, **smaller)
+
+
+def _folded(request: DecodeRequest, count: int) -> DecodeRequest:
+    """The request over so many tokens."""
+    sampling, grammar = request.sampling, request.grammar
+    allowed, top_k = sampling.allowed_tokens, sampling.top_k
+    return replace(
+        request,
+        prompt=tuple(token % count for token in request.prompt),
+        stop=frozenset(token % count for token in request.stop),
+        sampling=replace(
+            sampling,
+            logit_bias={token % count: bias for token, bias in sampling.logit_bias.items()},
+            allowed_tokens=None if allowed is None else frozenset(token % count for token in allowed),
+            top_k=None if top_k is None else min(top_k, count),
+        ),
+        grammar=None
+        if grammar is None
+        else Grammar(
+            tuple({token % count: after for token, after in row.items()} for row in grammar.transitions)
+        ),
+    )
 
 
 def _with_simpler_prompts(session: Session) -> Iterator[Session]:
@@ -170,6 +209,7 @@ SESSIONS = Simplifier(
     size,
     (
         _with_fewer_operations,
+        _with_fewer_tokens,
         _with_simpler_prompts,
         _with_simpler_operations,
         _with_simpler_configurations,

@@ -6,9 +6,11 @@ of its dice; `tokenlaw.properties.decoder_scene` makes it up.
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
+from tokenlaw.properties.decoder_features import request_for
 from tokenlaw.properties.decoder_scene import DRAFT_LENGTHS, NUMBERS_OF_TOKENS, Scene
 from tokenlaw.properties.drawing import Pick, one_of, picking
 from tokenlaw.spec.requests import DecodeRequest
@@ -23,27 +25,54 @@ _DICE = 2**24 - 1
 _TOO_LARGE = 4  # times the pool
 _CERTAIN = 0.8
 
+_SIZES = (2, 3, 3, 3, 4, 5) * 2 + (40,)
+"""Numbers of tokens; a mask of forty takes more than one word of 32 bits."""
+
+_BLOCK_SIZES = (1, 2, 2, 3, 4, 4) * 2 + (8, 8, 16)
+
+_CROWDED = 16
+
 Move = Callable[[Scene], Sequence[SessionOperation]]
 
 
 def _new(scene: Scene) -> Sequence[SessionOperation]:
-    return (Submit(scene.request(scene.new_prompt()), scene.dice.randrange(_DICE)),)
+    return (Submit(request_for(scene, scene.new_prompt()), scene.dice.randrange(_DICE)),)
 
 
 def _kindred(scene: Scene) -> Sequence[SessionOperation]:
-    return (Submit(scene.request(scene.kindred_prompt()), scene.dice.randrange(_DICE)),)
+    return (Submit(request_for(scene, scene.kindred_prompt()), scene.dice.randrange(_DICE)),)
 
 
 def _twins(scene: Scene) -> Sequence[SessionOperation]:
     """One prompt twice at the same time, which each goes on with in its own way."""
     prompt = scene.kindred_prompt()
-    return tuple(Submit(scene.request(prompt), scene.dice.randrange(_DICE)) for _ in range(2))
+    return tuple(Submit(request_for(scene, prompt), scene.dice.randrange(_DICE)) for _ in range(2))
 
 
 def _long(scene: Scene) -> Sequence[SessionOperation]:
     """A request of certain tokens with as many drafts as can be, of which any may be the rejected one."""
     request = scene.plain_request(max(NUMBERS_OF_TOKENS), max(DRAFT_LENGTHS))
     return (Submit(request, scene.dice.randrange(_DICE)),)
+
+
+def _crowd(scene: Scene) -> Sequence[SessionOperation]:
+    """More small requests than most tables of a batch have rows, each with parameters of its own."""
+    submitted: list[SessionOperation] = []
+    for _ in range(scene.any_of(9, 10, 12)):
+        small = {"num_tokens": scene.any_of(1, 2, 3), "draft_length": scene.any_of(0, 0, 1), "samples": 1}
+        request = replace(request_for(scene, scene.tokens(scene.any_of(1, 2, 3))), **small)
+        scene.requests[-1] = request
+        scene.crowd.append(request)
+        submitted.append(Submit(request, scene.dice.randrange(_DICE)))
+    return submitted
+
+
+def _long_history(scene: Scene) -> Sequence[SessionOperation]:
+    """Penalties that see much; models of a decoder's own may not have as many positions."""
+    if scene.target is None:
+        return _new(scene)
+    requests = (scene.far_sighted_request(), scene.counting_request())
+    return tuple(Submit(request, scene.dice.randrange(_DICE)) for request in requests)
 
 
 def _steps(scene: Scene) -> Sequence[SessionOperation]:
@@ -67,7 +96,7 @@ def _fork_of_new(scene: Scene) -> Sequence[SessionOperation]:
         scene.kindred_prompt(),
         max(NUMBERS_OF_TOKENS),
         draft_length=scene.dice.choice(DRAFT_LENGTHS),
-        sampling=scene.request((0,)).sampling,
+        sampling=request_for(scene, (0,)).sampling,
     )
     scene.requests[-1] = request
     return (Submit(request, scene.dice.randrange(_DICE)), Step(), Fork(-1, scene.dice.randrange(_DICE)))
@@ -102,8 +131,12 @@ MOVES: tuple[tuple[frozenset[str], Move, int], ...] = (
     (_SERVER | {"sampling", "samples"}, _random_samples, 2),
     (_SERVER | {"sampling", "fork"}, _random_fork, 1),
     (_SERVER | {"abort"}, _abort, 2),
+    (_SERVER, _crowd, 0),
+    (frozenset({"sampling", "penalties"}), _long_history, 0),
 )
-"""What a session is made of: the capabilities that a move takes, the move, and how often it comes."""
+"""What a session is made of: the capabilities that a move takes, the move, and how often it comes.
+
+What comes 0 times only opens sessions without hypothesis: it takes long."""
 
 
 def sessions(
@@ -162,10 +195,10 @@ def _session(
 
 def _scene(dice: random.Random, capabilities: frozenset[str], vocabulary_size: int | None) -> Scene:
     """A target that looks at every token; where greedy decoding can't be asked for, mostly a certain one."""
-    size = vocabulary_size or dice.choice((2, 3, 3, 3, 4, 5))
+    size = vocabulary_size or dice.choice(_SIZES)
     certain = "sampling" not in capabilities and dice.random() < _CERTAIN
     target = Hashed(size, dice.randrange(_DICE), certain=certain) if vocabulary_size is None else None
-    return Scene(capabilities, size, dice.choice((1, 2, 2, 3, 4, 4)), target, dice)
+    return Scene(capabilities, size, dice.choice(_BLOCK_SIZES), target, dice)
 
 
 def _draft(scene: Scene) -> Hashed | None:
@@ -192,10 +225,12 @@ def _on_a_small_pool(operations: list[SessionOperation], scene: Scene, draft: Ha
         one.samples * (-(-length // scene.block_size) + 1)
         for one, length in zip(requests, longest, strict=True)
     ]
-    room = max(needed) + scene.any_of(0, 1, 2, 4, 8, 16)
+    together = [need for one, need in zip(requests, needed, strict=True) if one in scene.crowd]
+    room = max(*needed, sum(together)) + scene.any_of(0, 1, 2, 4, 8, 16)
     if scene.any_of(*(False,) * 9, True):
         prompt = scene.tokens(_TOO_LARGE * room * scene.block_size)
         operations.append(Submit(DecodeRequest(prompt, 1, sampling=SamplingParameters())))
+    most = _CROWDED if scene.crowd else scene.any_of(2, 3, 4, 8)
     return Session(
         tuple(operations),
         scene.vocabulary_size,
@@ -203,5 +238,5 @@ def _on_a_small_pool(operations: list[SessionOperation], scene: Scene, draft: Ha
         draft,
         num_blocks=room,
         block_size=scene.block_size,
-        max_sequences=max(scene.any_of(2, 3, 4, 8), *(one.samples for one in requests), 1),
+        max_sequences=max(most, *(one.samples for one in requests)),
     )

@@ -104,7 +104,7 @@ class Session(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def to_data(session: Session) -> dict[str, Any]:
-    """The session as plain JSON data (dicts, lists, numbers, strings)."""
+    """The session as plain JSON data (dicts, lists, numbers, strings); a bias of minus infinity is null."""
     data: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(session))
     return data
 
@@ -129,13 +129,22 @@ def session_of(data: Any, source: str = "counterexample") -> Session:
     if schema != SCHEMA:
         raise SessionError(f"{source}: schema {schema!r}; this version of tokenlaw reads {SCHEMA!r}")
     try:
-        session = msgspec.convert(data, Session, str_keys=True)
+        session = msgspec.convert(_with_bans(data), Session, str_keys=True)
     except msgspec.ValidationError as error:
         raise SessionError(f"{source}: not a session: {error}") from None
     problem = next(_stray(data, to_data(session), ""), "") or next(_problems(session), "")
     if problem:
         raise SessionError(f"{source}: {problem}")
     return session
+
+
+def _with_bans(data: Any, key: str = "") -> Any:
+    """The data with minus infinity, which JSON hasn't, where a bias is null."""
+    if isinstance(data, Mapping):
+        if key == "logit_bias":
+            return {token: -math.inf if bias is None else bias for token, bias in data.items()}
+        return {name: _with_bans(value, name) for name, value in data.items()}
+    return [_with_bans(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def _stray(data: Any, known: Any, place: str) -> Iterator[str]:

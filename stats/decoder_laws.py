@@ -53,7 +53,7 @@ def questions(check: str, plan: Sequence[Part], model: LanguageModel[float]) -> 
     Parameters
     ----------
     check : id of its check.
-    plan : its parts, of which one at most is a fork.
+    plan : its parts; forks are all of one part, with no step between them.
     model : the target.
     """
     if check == LOGPROBS:
@@ -66,16 +66,15 @@ def questions(check: str, plan: Sequence[Part], model: LanguageModel[float]) -> 
     forks = [part for part in kept if part.origin is not None]
     if not forks:
         return found
-    (fork,) = forks
-    origin = next(place for place, part in enumerate(samples) if part is plan[fork.origin or 0])
+    origin = plan[forks[0].origin or 0]
+    going_on = [place for place, part in enumerate(samples) if part is origin or part.origin is not None]
 
     @cache
     def after(given: Any) -> Mapping[Any, float]:
-        law = {} if given is None else sample_law(model, fork.request, given)
-        return independent([law, law])
+        law = {} if given is None else sample_law(model, origin.request, given)
+        return independent([law] * len(going_on))
 
-    pair = [origin, samples.index(fork)]
-    return [*found, Question(GIVEN, _given, lambda outcome: _cell(outcome, pair), after)]
+    return [*found, Question(GIVEN, _given, lambda outcome: _cell(outcome, going_on), after)]
 
 
 def _nothing(outcome: Outcome) -> None:

@@ -11,8 +11,9 @@ from tokenlaw.spec.decoder_contract import DecoderConfig
 from tokenlaw.spec.decoders import target_of
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.sessions import Session, Submit
-from tokenlaw.stats.decoder_cases import MODELS, PAIR_PROMPT, Case, law_cases
+from tokenlaw.stats.decoder_cases import PAIR_PROMPT, Case
 from tokenlaw.stats.decoder_programs import planned
+from tokenlaw.stats.decoder_situations import MODELS, law_cases
 
 FEW_SEQUENCES, MOST_SEQUENCES = 9, 256
 """Sequences that a sample may have in every run and in larger ones; requests are made shorter for that.

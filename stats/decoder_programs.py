@@ -138,7 +138,7 @@ class DecoderProgram:
 
     def __call__(self) -> Outcome:
         """The outcome of the next run; what the decoder raises is raised."""
-        session = reseeded(self.case.session, self._seed, self.case.name, next(self._runs))
+        session = reseeded(self.case, self._seed, next(self._runs))
         decoder = self._make(self._config) if self._afresh else self._kept
         try:
             served = carry_out(decoder, session, self._capabilities)

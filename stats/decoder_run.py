@@ -7,15 +7,16 @@ from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.stopwatch import Stopwatch
 from tokenlaw.spec.suites import Progress
 from tokenlaw.spec.verdicts import Evidence
-from tokenlaw.stats.decoder_cases import LARGER_ROUNDS, Case
+from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_proving import MOST_PATHS, Asked, CaseProof, Prover
 from tokenlaw.stats.decoder_rows import CheckLaws
 from tokenlaw.stats.decoder_sampling import MOST_SAMPLES, Sampler
+from tokenlaw.stats.decoder_situations import LARGER_ROUNDS
 
 LEAST_FOR_SAMPLES = 0.25
 """Proofs may take all of the processor time; samples have what they leave, and at least this part."""
 
-GENEROUS = 3.0
+GENEROUS = 4.0
 """A case may take so many times the average of what is left; most take less."""
 
 GIVE_UP = 2

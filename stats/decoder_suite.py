@@ -12,7 +12,7 @@ from tokenlaw.spec.decoders import built_decoder, default_config
 from tokenlaw.spec.models import LanguageModel
 from tokenlaw.spec.suites import DEFAULTS, CounterexampleError, Profile, Progress, Settings, ignore
 from tokenlaw.spec.verdicts import Check, Evidence, Verdict
-from tokenlaw.stats.decoder_cases import Case, law_cases
+from tokenlaw.stats.decoder_cases import Case
 from tokenlaw.stats.decoder_checks import BY_ID, DECODER_LAW_CHECKS
 from tokenlaw.stats.decoder_own_models import OwnModels
 from tokenlaw.stats.decoder_places import DecoderPlace, case_at, place_of
@@ -20,6 +20,7 @@ from tokenlaw.stats.decoder_proving import Asked, CaseProof, Prover
 from tokenlaw.stats.decoder_rows import CheckLaws
 from tokenlaw.stats.decoder_run import LawRun, rounds_of
 from tokenlaw.stats.decoder_sampling import Sampler
+from tokenlaw.stats.decoder_situations import law_cases
 from tokenlaw.stats.law_book import shown_once
 from tokenlaw.stats.ledger import Kind, Ledger, Stake
 from tokenlaw.stats.proving import ROUNDING

@@ -21,7 +21,6 @@ from support.faulty_decoders import (
 from support.small_decoders import SmallDecoder
 from tokenlaw.impl.faults import DECODER_FAULTS
 from tokenlaw.spec.verdicts import PROVED, Verdict
-from tokenlaw.stats.decoder_cases import law_cases
 from tokenlaw.stats.decoder_checks import (
     FORK,
     GRAMMAR,
@@ -37,6 +36,7 @@ from tokenlaw.stats.decoder_laws import questions
 from tokenlaw.stats.decoder_programs import planned
 from tokenlaw.stats.decoder_proving import Prover
 from tokenlaw.stats.decoder_sampling import Sampler
+from tokenlaw.stats.decoder_situations import law_cases
 
 
 def test_an_exact_decoder_is_proved_exact_in_every_respect() -> None:
