@@ -12,8 +12,8 @@ from tokenlaw.spec.generation_contracts import VerifyBatch
 from tokenlaw.spec.row_laws import UNSEEDED
 from tokenlaw.stats.driver import LARGEST_SEED, SMALL_CALLS, Driver, Step, uniforms
 from tokenlaw.stats.protocol import ProtocolError
+from tokenlaw.stats.row_kinds import wide
 from tokenlaw.stats.scenario import Scenario, Tables
-from tokenlaw.stats.scenarios import wide
 from tokenlaw.stats.tally import JointTally
 from tokenlaw.stats.trial import Trial
 

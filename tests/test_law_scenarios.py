@@ -13,8 +13,9 @@ import torch
 from support.law_runs import single_laws, small_scenario
 from tokenlaw.spec.philox import uniforms
 from tokenlaw.stats.chi_square import chi_square
+from tokenlaw.stats.row_kinds import cold, greedy, near_one, wide
 from tokenlaw.stats.scenario import Inverse, Tables
-from tokenlaw.stats.scenarios import cold, greedy, near_one, scenarios, wide
+from tokenlaw.stats.scenarios import scenarios
 from tokenlaw.stats.tables import APART, TINY, spread, swapped, with_tiny, with_zeros
 
 EDGES = torch.tensor([0.0, 2.0**-53, 0.5, 1 - 2.0**-24, 1 - 2.0**-40, 1 - 2.0**-53], dtype=torch.float64)

@@ -22,8 +22,9 @@ from tokenlaw.stats.driver import Driver, Step
 from tokenlaw.stats.prefix_cells import CLASSES, PrefixCells
 from tokenlaw.stats.prefix_tally import PrefixTally, chain_masses
 from tokenlaw.stats.protocol import check_emitted
+from tokenlaw.stats.row_kinds import many_drafts, wide
 from tokenlaw.stats.scenario import Scenario, Tables
-from tokenlaw.stats.scenarios import make_scenario, many_drafts, wide
+from tokenlaw.stats.scenarios import make_scenario
 from tokenlaw.stats.trial import kind_laws
 from tokenlaw.stats.verifier_checks import PREFIXES, WIDE
 from tokenlaw.stats.verifier_suite import VerifierSuite

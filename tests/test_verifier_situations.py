@@ -1,0 +1,54 @@
+"""Situations that engines treat in ways of their own, and that a default audit of a verifier has to ask."""
+
+import numpy as np
+import torch
+
+from tokenlaw.spec.row_laws import OFF_TOP_K
+from tokenlaw.stats.proving_cases import chain_cases
+from tokenlaw.stats.row_kinds import plain, shifted
+from tokenlaw.stats.scenario import Kind, Scenario
+from tokenlaw.stats.scenarios import scenarios
+
+
+def asked(seed: int = 0) -> list[Scenario]:
+    return scenarios(seed, own_drafter=True, seeded=True)
+
+
+def kinds_of_rows() -> list[Kind]:
+    """Of the sampled scenarios, and of the proof."""
+    proved = [case.scenario for case in chain_cases(0, own_drafter=True)]
+    return [kind for scenario in (*asked(), *proved) for kind in scenario.kinds]
+
+
+def kept(kind: Kind, temperature: float) -> torch.Tensor:
+    """Which tokens of the target min-p keeps, if it looks at the law at this temperature."""
+    law = (kind.target_logits.double() / temperature).softmax(-1)
+    return law >= kind.min_p * law.amax(-1, keepdim=True)
+
+
+def test_min_p_comes_with_a_temperature_that_moves_it() -> None:
+    found = [kind for kind in kinds_of_rows() if kind.min_p and kind.temperature not in (0, 1)]
+    moved = [not torch.equal(kept(kind, 1.0), kept(kind, kind.temperature)) for kind in found]
+    assert len(found) >= 2
+    assert all(moved)
+
+
+def test_greedy_rows_come_with_truncations() -> None:
+    greedy = [kind for kind in kinds_of_rows() if kind.temperature == 0]
+    assert sum(kind.top_p < 1 and kind.min_p > 0 and kind.top_k != OFF_TOP_K for kind in greedy) >= 2
+    assert any(kind.top_p == 1 for kind in greedy)
+
+
+def test_logits_of_some_rows_are_large_and_laws_are_none_the_wiser() -> None:
+    generator = np.random.default_rng
+    still, large = plain(generator(0), 4, 3), shifted(plain)(generator(0), 4, 3)
+    for before, after in (
+        (still.target_logits, large.target_logits),
+        (still.draft_logits, large.draft_logits),
+    ):
+        assert (after.exp().isinf().all(-1) | (after.exp() == 0).all(-1) | (after == before).all(-1)).all()
+        assert (before.softmax(-1) - after.softmax(-1)).abs().max() < 1e-5
+    for scenario in asked():
+        rows = [kind.target_logits[..., 0].flatten() for kind in scenario.kinds]
+        if not scenario.wide and scenario.name != "ratios near one":
+            assert any(float(row.min()) < -90 and float(row.max()) > 90 for row in rows), scenario.name
