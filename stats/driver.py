@@ -21,6 +21,9 @@ from tokenlaw.stats.scenario import Tables
 SMALL_CALLS = (1, 2, 3, 5, 8, 13, 32)
 """Sizes of the first calls of a scenario: some engines have paths of their own for small batches."""
 
+PADDING, PADDED_LOGIT = 3, 50.0
+"""Places behind the vocabulary in every second call, and the logit that stands there, to win any draw."""
+
 AHEAD = 2**15
 """Samples whose numbers are drawn at once: for a few rows they cost nearly as much as for thousands."""
 
@@ -109,6 +112,7 @@ class Driver:
         params = _parameters(tables.params, kinds)
         if scenario.seeded:
             params = _seeded(params, numbers[scenario.drafts :])
+        view = bool(seed & 1)
         before = torch.zeros_like(kinds)
         drafts, rows = list[Tensor](), list[Tensor]()
         for position in range(scenario.drafts + 1):
@@ -116,7 +120,7 @@ class Driver:
             if position == scenario.drafts:
                 break
             if scenario.own_drafter:
-                logits = self._draft_logits.at(position, rows[-1])
+                logits = self._draft_logits.at(position, rows[-1], view=view)
                 before = self.verifier.draft(logits, params, position=position, seed=seed)
                 check_drafts(before, position, len(kinds), scenario.vocabulary, kinds.device)
                 before = before.clone()  # a drafter may have one buffer for all positions
@@ -126,8 +130,8 @@ class Driver:
         return VerifyBatch(
             torch.stack(drafts, 1) if drafts else kinds.new_empty((len(kinds), 0)),
             tables.lengths.index_select(0, kinds),
-            self._target_logits.along(rows, len(kinds)),
-            None if scenario.deterministic else self._draft_logits.along(rows[:-1], len(kinds)),
+            self._target_logits.along(rows, len(kinds), view=view),
+            None if scenario.deterministic else self._draft_logits.along(rows[:-1], len(kinds), view=view),
             params,
         )
 
@@ -158,27 +162,39 @@ def _parameters(params: RowParameters, kinds: Int64[Tensor, " batch"]) -> RowPar
 
 
 class _LogitRows:
-    """Rows of a table of logits; where it has one for each position only, all share its memory."""
+    """Rows of a table of logits; where it has one for each position only, all share its memory.
+
+    Views are of rows that go on behind the vocabulary, as those of models whose vocabulary is padded.
+    """
 
     def __init__(self, table: Float[Tensor, "kinds positions contexts vocabulary"]) -> None:
-        self._by_position = table.transpose(0, 1).flatten(1, 2)
-        self._rows = self._by_position.flatten(0, 1)
-        self._size = self._by_position.shape[1]
+        self._size, self._vocabulary = table.shape[0] * table.shape[2], table.shape[3]
+        longer = torch.nn.functional.pad(table, (0, PADDING), value=PADDED_LOGIT)
+        self._rows, self._longer = (one.transpose(0, 1).flatten(0, 2) for one in (table, longer))
 
-    def at(self, position: int, rows: Int64[Tensor, " batch"]) -> Float[Tensor, "batch vocabulary"]:
+    def at(
+        self, position: int, rows: Int64[Tensor, " batch"], *, view: bool
+    ) -> Float[Tensor, "batch vocabulary"]:
         """Of one position; ``rows`` are those of `tokenlaw.stats.scenario.Tables.row`."""
-        found = self._by_position[position]
-        return found.expand(len(rows), -1) if self._size == 1 else found.index_select(0, rows)
+        if self._size == 1:
+            return self._all(view)[position].expand(len(rows), -1)[:, : self._vocabulary]
+        return self._all(view).index_select(0, rows + position * self._size)[:, : self._vocabulary]
 
     def along(
-        self, rows: list[Int64[Tensor, " batch"]], batch: int
+        self, rows: list[Int64[Tensor, " batch"]], batch: int, *, view: bool
     ) -> Float[Tensor, "batch positions vocabulary"]:
         """Of as many positions as there are columns of rows."""
+        table = self._all(view)
         if self._size == 1 or not rows:
-            return self._by_position[: len(rows), 0].expand(batch, -1, -1)
+            return table[: len(rows)].expand(batch, -1, -1)[..., : self._vocabulary]
         places = torch.stack([column + position * self._size for position, column in enumerate(rows)], 1)
         # index_select is several times as fast as indexing.
-        return self._rows.index_select(0, places.flatten()).reshape(*places.shape, self._rows.shape[1])
+        found = table.index_select(0, places.flatten()).reshape(*places.shape, table.shape[1])
+        return found[..., : self._vocabulary]
+
+    def _all(self, view: bool) -> Float[Tensor, "rows longer"]:
+        """Rows of all positions, one position after the other."""
+        return self._longer if view else self._rows
 
 
 def _seeded(params: RowParameters, numbers: Numbers) -> RowParameters:

@@ -3,10 +3,12 @@
 import numpy as np
 import torch
 
+from support.law_runs import small_scenario
 from tokenlaw.spec.row_laws import OFF_TOP_K
+from tokenlaw.stats.driver import PADDING, Driver
 from tokenlaw.stats.proving_cases import chain_cases
-from tokenlaw.stats.row_kinds import plain, shifted
-from tokenlaw.stats.scenario import Kind, Scenario
+from tokenlaw.stats.row_kinds import plain, shifted, wide
+from tokenlaw.stats.scenario import Kind, Scenario, Tables
 from tokenlaw.stats.scenarios import scenarios
 
 
@@ -52,3 +54,19 @@ def test_logits_of_some_rows_are_large_and_laws_are_none_the_wiser() -> None:
         rows = [kind.target_logits[..., 0].flatten() for kind in scenario.kinds]
         if not scenario.wide and scenario.name != "ratios near one":
             assert any(float(row.min()) < -90 and float(row.max()) > 90 for row in rows), scenario.name
+
+
+def test_logits_of_every_second_call_are_a_view_of_longer_rows() -> None:
+    for scenario in (small_scenario(), small_scenario((wide,), ragged=False, vocabulary=300)):
+        driver = Driver(None, Tables.of(scenario), seed=0)
+        kinds, numbers = driver.drawn(0, 16)
+        plainly, view = (driver.batch(kinds, numbers, seed) for seed in (2, 3))
+        for left, right in (
+            (plainly.target_logits, view.target_logits),
+            (plainly.draft_logits, view.draft_logits),
+        ):
+            assert left is not None
+            assert right is not None
+            assert torch.equal(left, right)
+            assert left[0].is_contiguous()
+            assert right.stride(1) == right.shape[2] + PADDING
