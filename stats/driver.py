@@ -27,6 +27,9 @@ PADDING, PADDED_LOGIT = 3, 50.0
 AHEAD = 2**15
 """Samples whose numbers are drawn at once: for a few rows they cost nearly as much as for thousands."""
 
+STRETCH = 64
+"""Seeds of every second so many rows count up."""
+
 LARGEST_SEED = 2**31 - 1
 """Seeds of calls and rows stay below this: some engines take 32 bits, signed."""
 
@@ -67,6 +70,7 @@ class Driver:
         self.verifier, self.tables = verifier, tables
         self._target_logits, self._draft_logits = map(_LogitRows, (tables.target_logits, tables.draft_logits))
         self._key = derived_key(seed, tables.scenario.name, "samples")
+        self._number = derived_key(seed, tables.scenario.name, "row seeds") % LARGEST_SEED
         self._seed = seed
 
     def steps(self, first: int, last: int, rows: int) -> Iterator[Step]:
@@ -94,7 +98,19 @@ class Driver:
         samples = torch.arange(first, last, device=self.tables.target.device)
         scenario = self.tables.scenario
         kind, *numbers = uniforms(self._key, samples, 1 + scenario.drafts + 2 * scenario.seeded)
+        if scenario.seeded:
+            numbers[scenario.drafts :] = self._numbered(samples, *numbers[scenario.drafts :])
         return (kind * len(scenario.kinds)).long(), numbers
+
+    def _numbered(self, samples: Int64[Tensor, " batch"], *random: Float64[Tensor, " batch"]) -> Numbers:
+        """The numbers for row seeds, so that in every second stretch of rows all have seeds that count up.
+
+        Users number their requests, and numbers of seeds next to each other must be independent as well.
+        """
+        counted = samples // STRETCH % 2 == 1
+        seeds = ((samples + self._number) % LARGEST_SEED).double().add_(0.5) / LARGEST_SEED
+        upward = (seeds, torch.zeros_like(seeds))
+        return [torch.where(counted, up, other) for up, other in zip(upward, random, strict=True)]
 
     def call_seed(self, *names: int | str) -> int:
         """Seed of one call."""
@@ -198,7 +214,7 @@ class _LogitRows:
 
 
 def _seeded(params: RowParameters, numbers: Numbers) -> RowParameters:
-    """The parameters with a seed for about half of the rows."""
+    """The parameters with a seed for the rows whose second number is below a half."""
     seeds = torch.where(numbers[1] < 0.5, (numbers[0] * LARGEST_SEED).long(), UNSEEDED)
     return RowParameters(params.temperature, params.top_k, params.top_p, params.min_p, seeds)
 

@@ -118,7 +118,14 @@ def scenarios(
         make_scenario("mixed rows", COMMON, vocabulary=4, drafts=3, share=0.20, seed=seed, seeded=seeded),
         make_scenario("filters", FILTERS, vocabulary=8, drafts=2, share=0.24, seed=seed),
         make_scenario(
-            "looked-up drafts", LOOKED_UP, vocabulary=5, drafts=2, share=0.09, seed=seed, deterministic=True
+            "looked-up drafts",
+            LOOKED_UP,
+            vocabulary=5,
+            drafts=2,
+            share=0.09,
+            seed=seed,
+            deterministic=True,
+            seeded=seeded,
         ),
         make_scenario("ratios near one", CLOSE, vocabulary=4, drafts=3, share=0.24, seed=seed),
         make_scenario("one draft", MIXED, vocabulary=16, drafts=1, share=0.08, seed=seed, seeded=seeded),

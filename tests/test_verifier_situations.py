@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from support.law_runs import small_scenario
-from tokenlaw.spec.row_laws import OFF_TOP_K
+from tokenlaw.spec.row_laws import OFF_TOP_K, UNSEEDED
 from tokenlaw.stats.driver import PADDING, Driver
 from tokenlaw.stats.proving_cases import chain_cases
 from tokenlaw.stats.row_kinds import plain, shifted, wide
@@ -70,3 +70,13 @@ def test_logits_of_every_second_call_are_a_view_of_longer_rows() -> None:
             assert torch.equal(left, right)
             assert left[0].is_contiguous()
             assert right.stride(1) == right.shape[2] + PADDING
+
+
+def test_seeds_of_half_of_the_rows_count_up_and_looked_up_drafts_have_seeds_too() -> None:
+    assert [one.seeded for one in asked() if one.name in ("mixed rows", "looked-up drafts")] == [True, True]
+    driver = Driver(None, Tables.of(small_scenario(seeded=True)), 0)
+    seeds = driver.batch(*driver.drawn(0, 1_000), 0).params.seeds
+    assert seeds is not None
+    following = seeds[1:] == seeds[:-1] + 1
+    assert 450 < int(following.sum()) < 550
+    assert int((seeds == UNSEEDED).sum()) > 200
