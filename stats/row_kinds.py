@@ -187,6 +187,12 @@ def many_drafts(generator: np.random.Generator, vocabulary: int, drafts: int) ->
     return Kind("many drafts", target, target[:drafts] + noise, drafts)
 
 
+def many_top_k(generator: np.random.Generator, vocabulary: int, drafts: int) -> Kind:
+    """The same with a top-k that is larger than small arrays of engines, and keeps half of the tokens."""
+    kind, k = many_drafts(generator, vocabulary, drafts), vocabulary // 2
+    return replace(kind, name=f"many drafts, top-k {k}", top_k=k)
+
+
 def _both(generator: np.random.Generator, vocabulary: int, drafts: int) -> tuple[torch.Tensor, torch.Tensor]:
     target = tables.spread(generator, (drafts + 1, vocabulary, vocabulary))
     return target, tables.spread(generator, (drafts, vocabulary, vocabulary))

@@ -127,7 +127,7 @@ def scenarios(
             deterministic=True,
             seeded=seeded,
         ),
-        make_scenario("ratios near one", CLOSE, vocabulary=4, drafts=3, share=0.24, seed=seed),
+        make_scenario("ratios near one", CLOSE, vocabulary=3, drafts=4, share=0.24, seed=seed),
         make_scenario("one draft", MIXED, vocabulary=16, drafts=1, share=0.08, seed=seed, seeded=seeded),
         make_scenario(
             "wide vocabulary",
@@ -141,8 +141,8 @@ def scenarios(
         ),
         make_scenario(
             "many drafts",
-            (kinds.many_drafts,),
-            vocabulary=32,
+            (kinds.many_drafts if "top_k" in refused else kinds.many_top_k,),
+            vocabulary=50,
             drafts=8,
             share=0.02,
             seed=seed,

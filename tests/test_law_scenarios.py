@@ -84,7 +84,7 @@ def test_scenarios_vary_what_they_should() -> None:
     found = scenarios(0, own_drafter=True, seeded=True)
     kinds = [kind for scenario in found for kind in scenario.kinds]
     assert len({scenario.name for scenario in found}) == len(found)
-    assert {kind.length for kind in kinds} == {0, 1, 2, 3, 8}
+    assert {kind.length for kind in kinds} == {0, 1, 2, 3, 4, 8}
     assert any(kind.temperature == 0 for kind in kinds)
     assert any(kind.temperature not in (0, 1) for kind in kinds)
     assert any(0 < kind.temperature <= 0.1 for kind in kinds)

@@ -80,3 +80,17 @@ def test_seeds_of_half_of_the_rows_count_up_and_looked_up_drafts_have_seeds_too(
     following = seeds[1:] == seeds[:-1] + 1
     assert 450 < int(following.sum()) < 550
     assert int((seeds == UNSEEDED).sum()) > 200
+
+
+def test_sizes_between_those_of_kernels_are_asked() -> None:
+    """Top-k beyond 8 and 16, a vocabulary beyond 32 and 33 .. 4100, four drafts and more of one token."""
+    assert any(kind.top_k > 16 for kind in kinds_of_rows())
+    assert any(33 < scenario.vocabulary < 4_100 for scenario in asked())
+    assert any(one.vocabulary > 33 for one in scenarios(0, own_drafter=False, seeded=False, refused=TOP_K))
+    close = next(one for one in asked() if one.name == "ratios near one")
+    assert close.drafts >= 4
+    likely = Tables.of(close).draft.argmax(-1)
+    assert (likely == likely[:, :1, :1]).all()
+
+
+TOP_K = frozenset({"top_k"})
