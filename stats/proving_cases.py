@@ -18,7 +18,7 @@ from tokenlaw.stats import row_kinds as kinds
 from tokenlaw.stats.row_kinds import Make
 from tokenlaw.stats.scenario import Kind, Scenario, without
 from tokenlaw.stats.scenarios import make_scenario
-from tokenlaw.stats.tree_trial import DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST, SHAPES
+from tokenlaw.stats.tree_trial import DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST, ROOT, SHAPES
 
 PREFIX = "proof: "
 """Names of cases begin with it: other scenarios have none of these."""
@@ -174,14 +174,16 @@ def _chains(seed: int, *, own_drafter: bool, larger: bool) -> Iterator[Case]:
 
 def tree_cases(seed: int, *, larger: bool = False) -> list[Case]:
     """Trees, drawn in every way."""
-    shapes = {"two candidates": (3, 1)}
+    two = "two candidates"
+    shapes = {two: (SHAPES[two], 3, 1)}
     if larger:
-        shapes |= {"one deep, one shallow": (2, 3), "three candidates": (3, 1)}
+        deep = "one deep, one shallow"
+        shapes |= {deep: (SHAPES[deep], 2, 3), "three candidates": ((ROOT, ROOT, ROOT), 3, 1)}
     found = []
-    for shape, (vocabulary, depth) in shapes.items():
+    for shape, (parents, vocabulary, depth) in shapes.items():
         for way in (DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST):
             scenario = _small(f"tree of {shape}, {way}", _TREE, vocabulary, depth, seed)
-            found.append(Case(scenario, parents=SHAPES[shape], way=way, larger=shape != "two candidates"))
+            found.append(Case(scenario, parents=parents, way=way, larger=shape != two))
     return found
 
 

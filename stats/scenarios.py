@@ -64,6 +64,7 @@ MIXED: tuple[kinds.Make, ...] = (
     kinds.zeros,
 )
 TREE_KINDS: tuple[kinds.Make, ...] = (kinds.shifted(kinds.plain), kinds.residual, kinds.zeros, kinds.warm)
+TREE_FILTERS: tuple[kinds.Make, ...] = (kinds.residual, kinds.filters, kinds.warm_min_p, kinds.greedy)
 
 
 def make_scenario(

@@ -221,7 +221,8 @@ class VerifierRun:
 
     def _tree(self) -> None:
         name, requests = self._place.scenario, self._place.requests
-        trial = TreeTrial(self.verifier, name, seed=self._seed, device=self._settings.device)
+        device, refused = self._settings.device, self._refused
+        trial = TreeTrial(self.verifier, name, seed=self._seed, device=device, refused=refused)
         result = trial.run(
             affordable_mean(requests), self.verifier.at_most(min(max(requests // 2, 1), TREE_ROWS)), requests
         )

@@ -1,15 +1,19 @@
 """Situations that engines treat in ways of their own, and that a default audit of a verifier has to ask."""
 
 import numpy as np
+import pytest
 import torch
 
 from support.law_runs import small_scenario
+from tokenlaw.impl.speculative.tree import TreeVerifier
+from tokenlaw.spec.generation_contracts import TreeBatch
 from tokenlaw.spec.row_laws import OFF_TOP_K, UNSEEDED
 from tokenlaw.stats.driver import PADDING, Driver
 from tokenlaw.stats.proving_cases import chain_cases
 from tokenlaw.stats.row_kinds import plain, shifted, wide
 from tokenlaw.stats.scenario import Kind, Scenario, Tables
-from tokenlaw.stats.scenarios import scenarios
+from tokenlaw.stats.scenarios import TREE_FILTERS, make_scenario, scenarios
+from tokenlaw.stats.tree_trial import ROOT, SHAPES, TREE_NAMES, WAYS, TreeTrial, tree_kinds
 
 
 def asked(seed: int = 0) -> list[Scenario]:
@@ -91,6 +95,30 @@ def test_sizes_between_those_of_kernels_are_asked() -> None:
     assert close.drafts >= 4
     likely = Tables.of(close).draft.argmax(-1)
     assert (likely == likely[:, :1, :1]).all()
+
+
+def test_trees_have_truncations_greedy_rows_depth_first_numbers_and_a_fourth_candidate() -> None:
+    for names in (WAYS, SHAPES):
+        for name in names:
+            truncated = [tree_kinds(tree) == TREE_FILTERS for tree in TREE_NAMES if name in tree]
+            assert set(truncated) == {True, False}
+    made = make_scenario("tree", TREE_FILTERS, vocabulary=5, drafts=1, share=1.0, seed=0, ragged=False)
+    features = frozenset.union(*(kind.features(1) for kind in made.kinds))
+    assert {"greedy", "temperature", "top_k", "top_p", "min_p"} <= features
+    assert any(list(parents) != sorted(parents) for parents in SHAPES.values())
+    assert max(parents.count(ROOT) for parents in SHAPES.values()) >= 4
+
+
+def test_a_tree_has_no_rows_that_its_verifier_refuses() -> None:
+    class Watching(TreeVerifier):
+        def verify_tree(self, batch: TreeBatch, *, seed: int) -> torch.Tensor:
+            assert not (batch.params.top_k != OFF_TOP_K).any()
+            return super().verify_tree(batch, seed=seed)
+
+    name = next(tree for tree in TREE_NAMES if tree_kinds(tree) == TREE_FILTERS)
+    assert TreeTrial(Watching(), name, seed=0, device="cpu", refused=TOP_K).run(300.0, 100).samples
+    with pytest.raises(AssertionError):
+        TreeTrial(Watching(), name, seed=0, device="cpu").run(300.0, 100)
 
 
 TOP_K = frozenset({"top_k"})
