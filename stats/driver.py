@@ -21,6 +21,11 @@ from tokenlaw.stats.scenario import Tables
 SMALL_CALLS = (1, 2, 3, 5, 8, 13, 32)
 """Sizes of the first calls of a scenario: some engines have paths of their own for small batches."""
 
+FIRST_OF_ONE_KIND, OF_ONE_KIND = sum(SMALL_CALLS), 512
+"""From which sample on the next so many are asked kind by kind, a call for each: engines have paths for
+batches that are greedy throughout, or have no drafts at all. Kinds are drawn as ever, so that counts of them
+stay independent."""
+
 PADDING, PADDED_LOGIT = 3, 50.0
 """Places behind the vocabulary in every second call, and the logit that stands there, to win any draw."""
 
@@ -80,7 +85,17 @@ class Driver:
             if end > at + len(kinds):
                 at, (kinds, numbers) = start, self.drawn(start, max(end, min(start + AHEAD, last)))
             asked = slice(start - at, end - at)
-            yield self.ask(kinds[asked], [some[asked] for some in numbers], self.call_seed(start))
+            chosen = kinds[asked], [some[asked] for some in numbers]
+            if (start, end - start) == (FIRST_OF_ONE_KIND, OF_ONE_KIND):
+                yield from self._kind_by_kind(*chosen, start)
+            else:
+                yield self.ask(*chosen, self.call_seed(start))
+
+    def _kind_by_kind(self, kinds: Int64[Tensor, " batch"], numbers: Numbers, start: int) -> Iterator[Step]:
+        """One call for the rows of each kind."""
+        for kind in kinds.unique().tolist():
+            mine = kinds == kind
+            yield self.ask(kinds[mine], [some[mine] for some in numbers], self.call_seed(start, kind))
 
     def step(self, first: int, last: int) -> Step:
         """One call for samples ``first`` .. ``last - 1``.
@@ -161,7 +176,7 @@ class Driver:
 def _calls(first: int, last: int, rows: int) -> Iterator[tuple[int, int]]:
     """First sample of each call, and the one behind its last."""
     start = first
-    for size in [*SMALL_CALLS] if first == 0 else []:
+    for size in [*SMALL_CALLS, OF_ONE_KIND] if first == 0 else []:
         if start + size <= last and size <= rows:
             yield start, start + size
             start += size

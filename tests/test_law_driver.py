@@ -10,7 +10,7 @@ from support.law_runs import Counting, Seeded, small_scenario
 from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.spec.generation_contracts import VerifyBatch
 from tokenlaw.spec.row_laws import UNSEEDED
-from tokenlaw.stats.driver import LARGEST_SEED, SMALL_CALLS, Driver, Step, uniforms
+from tokenlaw.stats.driver import LARGEST_SEED, OF_ONE_KIND, SMALL_CALLS, Driver, Step, uniforms
 from tokenlaw.stats.protocol import ProtocolError
 from tokenlaw.stats.row_kinds import wide
 from tokenlaw.stats.scenario import Scenario, Tables
@@ -85,6 +85,17 @@ def test_the_first_calls_are_small_and_none_is_larger_than_asked() -> None:
     later = [len(step.kinds) for step in driver(ChainVerifier()).steps(1000, 1500, 300)]
     assert later == [300, 200]
     assert [len(step.kinds) for step in driver(ChainVerifier()).steps(0, 2, 300)] == [1, 1]
+
+
+def test_some_calls_have_rows_of_one_kind_only() -> None:
+    """Then the samples go on as if they hadn't been: every sample is asked once, with its own drafts."""
+    steps = list(driver(ChainVerifier()).steps(0, 2_000, 600))[len(SMALL_CALLS) :]
+    kinds = len(SCENARIO.kinds)
+    assert [step.kinds.unique().tolist() for step in steps[:kinds]] == [[kind] for kind in range(kinds)]
+    assert [len(step.kinds) for step in steps[kinds:]] == [600, 600, 2_000 - 64 - OF_ONE_KIND - 1_200]
+    drawn, _ = driver(ChainVerifier()).drawn(0, 2_000)
+    asked = torch.cat([step.kinds for step in steps])
+    assert torch.equal(asked.bincount(), drawn[64:].bincount())
 
 
 def test_about_half_of_the_rows_have_seeds_of_their_own_and_in_every_second_stretch_all() -> None:
