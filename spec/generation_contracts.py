@@ -32,7 +32,8 @@ decoding, whatever the joint law; the first two imply it. ``approximate``: none 
 class VerifyBatch:
     """What one verification step is given: B rows, up to K drafts each, a vocabulary of V tokens.
 
-    Tensors are on one device. Rows may share memory (stride 0), as ``expand`` makes them.
+    Tensors are on one device. Rows may share memory (stride 0), as ``expand`` makes them, and logits may be a
+    view of longer rows, as those of a padded vocabulary.
 
     Attributes
     ----------

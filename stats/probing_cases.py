@@ -13,8 +13,9 @@ import torch
 from jaxtyping import Float64, Int64
 
 from tokenlaw.spec.generation_contracts import VerifyBatch
-from tokenlaw.stats import scenarios as kinds
+from tokenlaw.stats import row_kinds as kinds
 from tokenlaw.stats.scenario import Kind, Scenario, Tables, without
+from tokenlaw.stats.scenarios import make_scenario
 
 PROBE_NAME = "probed laws"
 """Stands for a scenario where something is found by a probe."""
@@ -154,7 +155,7 @@ def probed_scenarios(seed: int, refused: frozenset[str] = frozenset()) -> list[S
     Rows with one draft come first: a small budget is enough for them.
     """
     found = [
-        kinds.make_scenario(
+        make_scenario(
             name, makers, vocabulary=VOCABULARY, drafts=DRAFTS, share=1.0, seed=seed, deterministic=looked_up
         )
         for name, makers, looked_up in (

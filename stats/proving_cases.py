@@ -14,10 +14,11 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from tokenlaw.spec.row_laws import OFF_TOP_K, OFF_TOP_P, RowParameters, row_laws
-from tokenlaw.stats import scenarios
+from tokenlaw.stats import row_kinds as kinds
+from tokenlaw.stats.row_kinds import Make
 from tokenlaw.stats.scenario import Kind, Scenario, without
-from tokenlaw.stats.scenarios import Make, make_scenario
-from tokenlaw.stats.tree_trial import DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST, SHAPES
+from tokenlaw.stats.scenarios import make_scenario
+from tokenlaw.stats.tree_trial import DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST, ROOT, SHAPES
 
 PREFIX = "proof: "
 """Names of cases begin with it: other scenarios have none of these."""
@@ -92,30 +93,36 @@ def _order_matters(kind: Kind) -> bool:
     return not torch.equal(by_p & by_k, _first_law(kind) > 0)
 
 
+def _heat_matters(kind: Kind) -> bool:
+    """Whether min-p before the temperature would keep other tokens."""
+    return not torch.equal(_first_law(kind, temperature=1.0) > 0, _first_law(kind) > 0)
+
+
 _ONE_DRAFT: tuple[Make, ...] = (
-    scenarios.residual,
-    scenarios.zeros,
-    scenarios.equal,
-    scenarios.disjoint,
-    scenarios.certain,
-    scenarios.ties,
-    scenarios.near_one(0.9985),
+    kinds.residual,
+    kinds.zeros,
+    kinds.equal,
+    kinds.disjoint,
+    kinds.certain,
+    kinds.ties,
+    kinds.near_one(0.9985),
 )
 _SETTINGS: tuple[Make, ...] = (
-    scenarios.warm,
-    scenarios.top_k,
-    _telling(scenarios.top_p, _drops_two),
-    _telling(scenarios.min_p, _drops_two),
-    scenarios.greedy,
-    _telling(scenarios.filters, _order_matters),
+    kinds.warm,
+    kinds.top_k,
+    _telling(kinds.top_p, _drops_two),
+    _telling(kinds.min_p, _drops_two),
+    kinds.greedy_filters,
+    _telling(kinds.filters, _order_matters),
+    _telling(kinds.warm_min_p, _heat_matters),
 )
-_TWO_DRAFTS: tuple[Make, ...] = (scenarios.residual, scenarios.equal, scenarios.residual)
-_LOOKED_UP: tuple[Make, ...] = (scenarios.plain, scenarios.zeros, scenarios.certain)
-_OWN: tuple[Make, ...] = (scenarios.residual, scenarios.top_k, scenarios.warm)
-_PAIR: tuple[Make, ...] = (scenarios.residual, scenarios.residual)
-_MIXED: tuple[Make, ...] = (scenarios.greedy, scenarios.residual)
-_LONGER: tuple[Make, ...] = (scenarios.plain, scenarios.zeros, scenarios.top_p)
-_TREE: tuple[Make, ...] = (scenarios.residual, scenarios.zeros)
+_TWO_DRAFTS: tuple[Make, ...] = (kinds.residual, kinds.equal, kinds.residual)
+_LOOKED_UP: tuple[Make, ...] = (kinds.plain, kinds.zeros, kinds.certain)
+_OWN: tuple[Make, ...] = (kinds.residual, kinds.top_k, kinds.warm)
+_PAIR: tuple[Make, ...] = (kinds.residual, kinds.residual)
+_MIXED: tuple[Make, ...] = (kinds.greedy, kinds.residual)
+_LONGER: tuple[Make, ...] = (kinds.plain, kinds.zeros, kinds.top_p)
+_TREE: tuple[Make, ...] = (kinds.residual, kinds.zeros)
 
 
 def chain_cases(
@@ -167,14 +174,16 @@ def _chains(seed: int, *, own_drafter: bool, larger: bool) -> Iterator[Case]:
 
 def tree_cases(seed: int, *, larger: bool = False) -> list[Case]:
     """Trees, drawn in every way."""
-    shapes = {"two candidates": (3, 1)}
+    two = "two candidates"
+    shapes = {two: (SHAPES[two], 3, 1)}
     if larger:
-        shapes |= {"one deep, one shallow": (2, 3), "three candidates": (3, 1)}
+        deep = "one deep, one shallow"
+        shapes |= {deep: (SHAPES[deep], 2, 3), "three candidates": ((ROOT, ROOT, ROOT), 3, 1)}
     found = []
-    for shape, (vocabulary, depth) in shapes.items():
+    for shape, (parents, vocabulary, depth) in shapes.items():
         for way in (DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST):
             scenario = _small(f"tree of {shape}, {way}", _TREE, vocabulary, depth, seed)
-            found.append(Case(scenario, parents=SHAPES[shape], way=way, larger=shape != "two candidates"))
+            found.append(Case(scenario, parents=parents, way=way, larger=shape != two))
     return found
 
 

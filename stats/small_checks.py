@@ -66,7 +66,7 @@ def boundary(verifier: Any, tables: Tables, seed: int, exercised: Counter[str], 
     """
     driver = Driver(verifier, tables, seed)
     batch = driver.batch(*driver.drawn(0, rows * BOUNDARY_FACTOR), driver.call_seed("boundary", 0))
-    ratios = _ratios(batch)
+    ratios = ratios_of(batch)
     numbers = _numbers(ratios, seed)
     emitted = verifier.verify(batch, seed=driver.call_seed("boundary"), uniforms=numbers)
     check_emitted(emitted, batch)
@@ -88,8 +88,8 @@ def boundary(verifier: Any, tables: Tables, seed: int, exercised: Counter[str], 
     )
 
 
-def _ratios(batch: VerifyBatch) -> Float64[Tensor, "batch drafts"]:
-    """p / q of each draft."""
+def ratios_of(batch: VerifyBatch) -> Float64[Tensor, "batch drafts"]:
+    """p / q of each draft; p where drafts were not drawn."""
     tokens = batch.draft_tokens[..., None]
     target = batch.target_probs[:, :-1].gather(-1, tokens)[..., 0]
     draft = batch.draft_probs

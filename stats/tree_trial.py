@@ -19,8 +19,9 @@ from tokenlaw.stats.driver import LARGEST_SEED
 from tokenlaw.stats.e_values import average_log_e, log10_of
 from tokenlaw.stats.measures import PoissonMeasure
 from tokenlaw.stats.protocol import check_tree
-from tokenlaw.stats.scenario import Tables
-from tokenlaw.stats.scenarios import TREE_KINDS, make_scenario
+from tokenlaw.stats.row_kinds import Make
+from tokenlaw.stats.scenario import Tables, without
+from tokenlaw.stats.scenarios import TREE_FILTERS, TREE_KINDS, make_scenario
 from tokenlaw.stats.tally import complete
 from tokenlaw.stats.tree_drafts import draw_tree
 from tokenlaw.stats.trial import kind_laws, poisson_size
@@ -29,11 +30,11 @@ ROOT = -1
 
 SHAPES: dict[str, tuple[int, ...]] = {
     "two candidates": (ROOT, ROOT),
-    "three candidates": (ROOT, ROOT, ROOT),
+    "four candidates": (ROOT, ROOT, ROOT, ROOT),
     "two by two": (ROOT, ROOT, 0, 0, 1, 1),
-    "one deep, one shallow": (ROOT, ROOT, 0, 2),
+    "one deep, one shallow": (ROOT, 0, 1, ROOT),
 }
-"""Parents of the nodes of each tree."""
+"""Parents of the nodes of each tree; the last one is numbered depth first, the others level by level."""
 
 DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST = "with replacement", "without replacement", "likeliest candidates"
 WAYS = (DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST)
@@ -41,6 +42,12 @@ WAYS = (DRAWN_WITH, DRAWN_WITHOUT, LIKELIEST)
 _TREES = {f"{shape}, {way}": (shape, way) for shape in SHAPES for way in WAYS}
 TREE_NAMES = tuple(_TREES)
 """Every shape, drawn in every way."""
+
+
+def tree_kinds(name: str) -> tuple[Make, ...]:
+    """Makers of the kinds of rows of one of `TREE_NAMES`: truncations and greedy rows in every second one."""
+    return (TREE_KINDS, TREE_FILTERS)[TREE_NAMES.index(name) % 2]
+
 
 VOCABULARY = 5
 
@@ -78,9 +85,12 @@ class TreeTrial:
     verifier : with ``verify_tree``.
     name : one of `TREE_NAMES`.
     seed, device : of the run.
+    refused : rows that the verifier doesn't take, of `tokenlaw.spec.generation_contracts.REFUSALS`.
     """
 
-    def __init__(self, verifier: Any, name: str, *, seed: int, device: str) -> None:
+    def __init__(
+        self, verifier: Any, name: str, *, seed: int, device: str, refused: frozenset[str] = frozenset()
+    ) -> None:
         shape, self._way = _TREES[name]
         self._verifier, self._parents = verifier, SHAPES[shape]
         self.name, self._seed = name, seed
@@ -88,14 +98,14 @@ class TreeTrial:
         depth = max(self._depths)
         scenario = make_scenario(
             f"tree: {self.name}",
-            TREE_KINDS,
+            tree_kinds(name),
             vocabulary=VOCABULARY,
             drafts=depth,
             share=1.0,
             seed=seed,
             ragged=False,
         )
-        self._tables = Tables.of(scenario, device)
+        self._tables = Tables.of(without(scenario, refused) or scenario, device)
         self._laws = kind_laws(self._tables)
         self._measures = [PoissonMeasure(completed(laws), strict=True) for laws in self._laws]
 

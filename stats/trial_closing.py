@@ -1,11 +1,13 @@
 """What is asked once of a scenario, when it has run: power, support, chi-square, neighbours."""
 
 import math
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 from scipy import special
 
+from tokenlaw.stats.alike_rows import ALIKE_TESTS
 from tokenlaw.stats.cells import worst_cells
 from tokenlaw.stats.chain_laws import completed
 from tokenlaw.stats.chi_square import chi_square
@@ -66,8 +68,19 @@ def compared(check: str, comparison: Comparison, book: LawBook, place: Place) ->
     )
     # An e-value is a p-value turned over (Markov's inequality).
     book.tested(check, math.exp(-max(comparison.log_e, 0.0)), lambda: dependent, place)
-    tests = TESTS * (1 if check == CALLS else len(DISTANCES) * book.trials)
+    tests = TESTS * (1 if check == CALLS else len(DISTANCES) * book.trials) + ALIKE_TESTS[check]
     book.outcomes[check].visible.append(visible_copies(result, book.alpha(check) / tests))
+
+
+def close_alike(check: str, log_es: Mapping[str, float], book: LawBook, place: Place) -> None:
+    """Write down whether rows that are alike look independent, by what was compared."""
+    for what, log_e in log_es.items():
+        text = (
+            f"Scenario {place.scenario!r}, rows that are all alike, {what}: how many drafts they accept "
+            f"depends on each other: log10 e = {log10_of(log_e)}."
+        )
+        # An e-value is a p-value turned over (Markov's inequality).
+        book.tested(check, math.exp(-max(log_e, 0.0)), partial(str, text), place)
 
 
 def close_wide(trial: WideTrial, book: LawBook, place: Place) -> None:

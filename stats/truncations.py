@@ -35,9 +35,11 @@ def top_p_apart(
     return _apart(sums.numpy(), 0.75 + 0.1 * generator.random(), 0.95)
 
 
-def min_p_apart(generator: np.random.Generator, target: torch.Tensor, draft: torch.Tensor) -> float:
+def min_p_apart(
+    generator: np.random.Generator, target: torch.Tensor, draft: torch.Tensor, temperature: float = 1.0
+) -> float:
     """A min-p that no ratio to a largest probability comes close to."""
-    laws = _sorted_laws(target, draft)
+    laws = _sorted_laws(target, draft, temperature)
     return _apart((laws / laws[..., :1]).flatten().numpy(), 0.08 + 0.1 * generator.random(), 0.4)
 
 

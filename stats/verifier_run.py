@@ -8,6 +8,7 @@ from typing import Any
 
 from tokenlaw.spec.announcing import announce, announce_evidence
 from tokenlaw.spec.suites import Settings
+from tokenlaw.stats.alike_rows import ALIKE, ALIKE_ROWS
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.examiner import ROWS_AT_ONCE
 from tokenlaw.stats.guarded import CrashError, Guarded
@@ -21,7 +22,15 @@ from tokenlaw.stats.search import search
 from tokenlaw.stats.small_checks import BOUNDARY_FACTOR, boundary, replay, row_seeds
 from tokenlaw.stats.tree_trial import TREE_NAMES, TreeTrial
 from tokenlaw.stats.trial import Trial, affordable_mean, largest_rows, stages
-from tokenlaw.stats.trial_closing import TRIAL_CHECKS, close, close_search, close_tree, close_wide, compared
+from tokenlaw.stats.trial_closing import (
+    TRIAL_CHECKS,
+    close,
+    close_alike,
+    close_search,
+    close_tree,
+    close_wide,
+    compared,
+)
 from tokenlaw.stats.verifier_checks import (
     BOUNDARY,
     CALLS,
@@ -32,17 +41,11 @@ from tokenlaw.stats.verifier_checks import (
     TOGETHER,
     TREES,
 )
-from tokenlaw.stats.verifier_shares import SMALL_PART, shared_rows, small_rows
+from tokenlaw.stats.verifier_shares import SMALL_PART, SMALL_ROWS, examples_of, shared_rows, small_rows
 from tokenlaw.stats.wide_trial import WideTrial
 
 WIDE_ROWS = 1024
 """Rows of a call with a wide vocabulary, which share their memory."""
-
-SEARCH_ROWS, MOST_EXAMPLES = 1_500, 600
-"""Rows of an example of the search, or more where there would be too many examples."""
-
-UNGUIDED = 24
-"""A search of more examples than this is guided by hypothesis in its second half."""
 
 TREE_ROWS = 2_048
 """Rows of a call with trees."""
@@ -160,6 +163,9 @@ class VerifierRun:
                 self._guarded(work, (check,))
         if self._book.asks(CALLS) and call_rows:
             self._guarded(lambda: self._calls(tables, call_rows), (CALLS,))
+        if requests > SMALL_ROWS:
+            for check in filter(self._book.asks, ALIKE):
+                self._guarded(partial(self._alike, check, tables), (check,))
 
     def _ask(self, check: str, ask: Callable[..., str], tables: Tables, rows: int) -> None:
         outcome, before = self._book.outcomes[check], self.verifier.rows
@@ -173,6 +179,10 @@ class VerifierRun:
         self._book.outcomes[CALLS].samples += 2 * comparison.result.pairs
         self._book.exercise({"pairs of calls": comparison.result.pairs})
         compared(CALLS, comparison, self._book, self._place)
+
+    def _alike(self, check: str, tables: Tables) -> None:
+        driver, most_rows = Driver(self.verifier, tables, self._seed), self.verifier.at_most(ALIKE_ROWS)
+        close_alike(check, ALIKE[check](driver, most_rows), self._book, self._place)
 
     def _trial(self, scenario: Scenario, looks: int | None) -> None:
         trial = Trial(
@@ -211,7 +221,8 @@ class VerifierRun:
 
     def _tree(self) -> None:
         name, requests = self._place.scenario, self._place.requests
-        trial = TreeTrial(self.verifier, name, seed=self._seed, device=self._settings.device)
+        device, refused = self._settings.device, self._refused
+        trial = TreeTrial(self.verifier, name, seed=self._seed, device=device, refused=refused)
         result = trial.run(
             affordable_mean(requests), self.verifier.at_most(min(max(requests // 2, 1), TREE_ROWS)), requests
         )
@@ -220,8 +231,7 @@ class VerifierRun:
 
     def _search(self, own_drafter: bool) -> None:
         requests = affordable_mean(self._place.requests)
-        examples = max(1, min(MOST_EXAMPLES, int(requests / SEARCH_ROWS)))
-        guided = examples // 2 if examples > UNGUIDED else 0
+        examples, guided = examples_of(requests)
         result = search(
             self.verifier,
             claims=self._claims,

@@ -13,7 +13,7 @@ from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.spec.generation_contracts import NO_TOKEN, VerifyBatch
 from tokenlaw.stats.findings import gate_finding
 from tokenlaw.stats.measures import COMPLETED, JOINT
-from tokenlaw.stats.scenarios import equal, plain
+from tokenlaw.stats.row_kinds import equal, plain
 from tokenlaw.stats.trial import Trial
 
 ALPHA = 1e-10

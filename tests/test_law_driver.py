@@ -10,10 +10,18 @@ from support.law_runs import Counting, Seeded, small_scenario
 from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.spec.generation_contracts import VerifyBatch
 from tokenlaw.spec.row_laws import UNSEEDED
-from tokenlaw.stats.driver import LARGEST_SEED, SMALL_CALLS, Driver, Step, uniforms
+from tokenlaw.stats.driver import (
+    FIRST_OF_ONE_KIND,
+    LARGEST_SEED,
+    OF_ONE_KIND,
+    SMALL_CALLS,
+    Driver,
+    Step,
+    uniforms,
+)
 from tokenlaw.stats.protocol import ProtocolError
+from tokenlaw.stats.row_kinds import wide
 from tokenlaw.stats.scenario import Scenario, Tables
-from tokenlaw.stats.scenarios import wide
 from tokenlaw.stats.tally import JointTally
 from tokenlaw.stats.trial import Trial
 
@@ -44,7 +52,11 @@ def joined(steps: list[Step]) -> list[torch.Tensor]:
 def test_samples_are_the_same_whatever_the_size_of_the_calls(rows: int) -> None:
     whole = joined([driver(Seeded()).step(0, 2000)])
     split = joined(list(driver(Seeded()).steps(0, 2000, rows)))
-    assert all(torch.equal(left, right) for left, right in zip(whole, split, strict=True))
+    order = torch.arange(2000)
+    if rows > OF_ONE_KIND:
+        kind_by_kind = whole[0][FIRST_OF_ONE_KIND:][:OF_ONE_KIND].argsort(stable=True)
+        order[FIRST_OF_ONE_KIND:][:OF_ONE_KIND] = FIRST_OF_ONE_KIND + kind_by_kind
+    assert all(torch.equal(left[order], right) for left, right in zip(whole, split, strict=True))
 
 
 def counts(rows: int, *ranges: tuple[int, int]) -> np.ndarray:
@@ -87,12 +99,23 @@ def test_the_first_calls_are_small_and_none_is_larger_than_asked() -> None:
     assert [len(step.kinds) for step in driver(ChainVerifier()).steps(0, 2, 300)] == [1, 1]
 
 
-def test_about_half_of_the_rows_have_seeds_of_their_own() -> None:
-    """1,000 fair coins: between 400 and 600 but with probability 1e-9."""
+def test_some_calls_have_rows_of_one_kind_only() -> None:
+    """Then the samples go on as if they hadn't been: every sample is asked once, with its own drafts."""
+    steps = list(driver(ChainVerifier()).steps(0, 2_000, 600))[len(SMALL_CALLS) :]
+    kinds = len(SCENARIO.kinds)
+    assert [step.kinds.unique().tolist() for step in steps[:kinds]] == [[kind] for kind in range(kinds)]
+    assert [len(step.kinds) for step in steps[kinds:]] == [600, 600, 2_000 - 64 - OF_ONE_KIND - 1_200]
+    drawn, _ = driver(ChainVerifier()).drawn(0, 2_000)
+    asked = torch.cat([step.kinds for step in steps])
+    assert torch.equal(asked.bincount(), drawn[64:].bincount())
+
+
+def test_about_half_of_the_rows_have_seeds_of_their_own_and_in_every_second_stretch_all() -> None:
+    """488 of 1,000 rows are in such stretches; 512 fair coins: 156 to 356 heads but for once in 1e17."""
     seeds = driver(ChainVerifier()).step(0, 1000).batch.params.seeds
     assert seeds is not None
     own = seeds[seeds != UNSEEDED]
-    assert 400 < len(own) < 600
+    assert 488 + 156 < len(own) < 488 + 356
     assert len(own.unique()) > 0.99 * len(own)
     assert ((own >= 0) & (own < LARGEST_SEED)).all()
     assert driver(ChainVerifier(), small_scenario()).step(0, 10).batch.params.seeds is None

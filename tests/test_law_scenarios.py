@@ -13,8 +13,9 @@ import torch
 from support.law_runs import single_laws, small_scenario
 from tokenlaw.spec.philox import uniforms
 from tokenlaw.stats.chi_square import chi_square
+from tokenlaw.stats.row_kinds import cold, greedy, near_one, wide
 from tokenlaw.stats.scenario import Inverse, Tables
-from tokenlaw.stats.scenarios import cold, greedy, near_one, scenarios, wide
+from tokenlaw.stats.scenarios import scenarios
 from tokenlaw.stats.tables import APART, TINY, spread, swapped, with_tiny, with_zeros
 
 EDGES = torch.tensor([0.0, 2.0**-53, 0.5, 1 - 2.0**-24, 1 - 2.0**-40, 1 - 2.0**-53], dtype=torch.float64)
@@ -83,7 +84,7 @@ def test_scenarios_vary_what_they_should() -> None:
     found = scenarios(0, own_drafter=True, seeded=True)
     kinds = [kind for scenario in found for kind in scenario.kinds]
     assert len({scenario.name for scenario in found}) == len(found)
-    assert {kind.length for kind in kinds} == {0, 1, 2, 3, 8}
+    assert {kind.length for kind in kinds} == {0, 1, 2, 3, 4, 8}
     assert any(kind.temperature == 0 for kind in kinds)
     assert any(kind.temperature not in (0, 1) for kind in kinds)
     assert any(0 < kind.temperature <= 0.1 for kind in kinds)

@@ -16,8 +16,9 @@ from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.impl.speculative.sample_and_match import SampleAndMatchVerifier
 from tokenlaw.spec.generation_contracts import BLOCK, EXACT, TEXTBOOK, VerifyBatch
 from tokenlaw.stats.measures import BONUS, COMPLETED, JOINT, LENGTH, REJECTED
+from tokenlaw.stats.row_kinds import equal, residual
 from tokenlaw.stats.scenario import Scenario
-from tokenlaw.stats.scenarios import COMMON, equal, residual
+from tokenlaw.stats.scenarios import COMMON
 from tokenlaw.stats.trial import Trial, affordable_mean, largest_rows, poisson_size, stages
 
 NEEDED = 9 * math.log(10)

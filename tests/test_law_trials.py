@@ -20,8 +20,9 @@ from tokenlaw.spec.steps import step_law
 from tokenlaw.stats.chain_laws import KindLaws
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.neighbours import CALLS, Neighbours, chance_of_equals, compare_calls
+from tokenlaw.stats.row_kinds import wide
 from tokenlaw.stats.scenario import Tables
-from tokenlaw.stats.scenarios import make_scenario, wide
+from tokenlaw.stats.scenarios import make_scenario
 from tokenlaw.stats.tree_trial import TREE_NAMES, TreeTrial, node_depths
 from tokenlaw.stats.wide_trial import FIRST_TOKEN, WideTrial, last_token_law
 

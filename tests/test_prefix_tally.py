@@ -22,8 +22,9 @@ from tokenlaw.stats.driver import Driver, Step
 from tokenlaw.stats.prefix_cells import CLASSES, PrefixCells
 from tokenlaw.stats.prefix_tally import PrefixTally, chain_masses
 from tokenlaw.stats.protocol import check_emitted
+from tokenlaw.stats.row_kinds import many_drafts, wide
 from tokenlaw.stats.scenario import Scenario, Tables
-from tokenlaw.stats.scenarios import make_scenario, many_drafts, wide
+from tokenlaw.stats.scenarios import make_scenario
 from tokenlaw.stats.trial import kind_laws
 from tokenlaw.stats.verifier_checks import PREFIXES, WIDE
 from tokenlaw.stats.verifier_suite import VerifierSuite
@@ -171,11 +172,11 @@ class Crossed(ChainVerifier):
 
     def verify(self, batch: VerifyBatch, *, seed: int, uniforms: Any = None) -> Any:
         emitted = super().verify(batch, seed=seed, uniforms=uniforms)
-        if batch.shape[2] != 32:
+        if batch.shape[2] not in (32, 50):
             return emitted
         last = (emitted >= 0).sum(-1) - 1
         for place in range(self.least, emitted.shape[1]):
-            before = emitted[:, place - 1] % CONTEXTS
+            before = emitted[:, place - 1] % (batch.shape[2] // 2)
             one, other = (((last == place) & (before == context)).nonzero()[:, 0] for context in (3, 8))
             pairs = min(len(one), len(other))
             rows, others = torch.cat([one[:pairs], other[:pairs]]), torch.cat([other[:pairs], one[:pairs]])

@@ -7,7 +7,7 @@ from scipy import stats
 
 from support.law_runs import FirstToken, small_scenario
 from tokenlaw.stats.measures import COMPLETED, LENGTH
-from tokenlaw.stats.scenarios import plain
+from tokenlaw.stats.row_kinds import plain
 from tokenlaw.stats.shown_laws import CONFIDENCE, MOST_IMPOSSIBLE, MOST_OUTCOMES, shown_gate
 from tokenlaw.stats.trial import Trial
 

@@ -15,7 +15,8 @@ from tokenlaw.impl.faults import VERIFIER_FAULTS
 from tokenlaw.impl.speculative.chain import ChainVerifier
 from tokenlaw.spec.generation_contracts import BLOCK, EXACT, TEXTBOOK
 from tokenlaw.spec.verdicts import Evidence, Verdict
-from tokenlaw.stats.scenarios import make_scenario, many_drafts, wide
+from tokenlaw.stats.row_kinds import many_drafts, wide
+from tokenlaw.stats.scenarios import make_scenario
 from tokenlaw.stats.shown_wide_laws import MOST_CELLS, shown_prefixes, shown_wide
 from tokenlaw.stats.verifier_checks import PREFIXES, PROBED, WIDE
 from tokenlaw.stats.wide_trial import BANDS, FIRST_TOKEN, LAST_TOKEN, TAILS, WideTrial

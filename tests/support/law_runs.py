@@ -15,8 +15,9 @@ from tokenlaw.spec.generation_contracts import NO_TOKEN, TEXTBOOK, VerifyBatch
 from tokenlaw.spec.row_laws import OFF_TOP_K, OFF_TOP_P, UNSEEDED, RowParameters
 from tokenlaw.spec.suites import PROFILES, Settings
 from tokenlaw.spec.verdicts import Evidence
+from tokenlaw.stats.row_kinds import Make
 from tokenlaw.stats.scenario import Scenario
-from tokenlaw.stats.scenarios import MIXED, Make, make_scenario
+from tokenlaw.stats.scenarios import MIXED, make_scenario
 from tokenlaw.stats.verifier_checks import BY_ID
 from tokenlaw.stats.verifier_suite import VerifierSuite
 
