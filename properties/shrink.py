@@ -13,10 +13,10 @@ from typing import Any
 
 import msgspec
 
-from tokenlaw.properties.history import History
+from tokenlaw.properties.history import History, LiveSequence, batch_of, verified
 from tokenlaw.properties.running import Example
 from tokenlaw.properties.simpler import simpler_arguments, simpler_configurations, simpler_vocabularies, size
-from tokenlaw.properties.trace import Attend, Operation, Reorder, Trace
+from tokenlaw.properties.trace import Attend, Batch, Operation, Reorder, SpeculateBatch, Trace
 from tokenlaw.spec.stopwatch import Stopwatch
 
 Fails = Callable[[Example], bool]
@@ -162,6 +162,8 @@ def _pointed(
     operation: Operation, old: History, new: History, renumbered: dict[int, int]
 ) -> Operation | None:
     """The operation with its index in the new history, or None when its sequence doesn't exist there."""
+    if isinstance(operation, Batch | SpeculateBatch):
+        return _pointed_batch(operation, old, new, renumbered)
     if isinstance(operation, Reorder | Attend) or getattr(operation, "sequence", None) is None:
         return operation
     target = old.target(operation)
@@ -169,6 +171,29 @@ def _pointed(
     if target is None or renumbered.get(target.number) not in numbers:
         return None
     return msgspec.structs.replace(operation, sequence=numbers.index(renumbered[target.number]))
+
+
+def _pointed_batch(
+    operation: Batch | SpeculateBatch, old: History, new: History, renumbered: dict[int, int]
+) -> Operation | None:
+    """The batch with its indices in the new history, without the sequences that don't exist there."""
+    places = {sequence.number: place for place, sequence in enumerate(new.live)}
+
+    def place(sequence: LiveSequence | None) -> int | None:
+        return None if sequence is None else places.get(renumbered.get(sequence.number, -1))
+
+    if isinstance(operation, Batch):
+        appended, released = batch_of(operation, old.live)
+        found = [(there, token) for one, token in appended if (there := place(one)) is not None]
+        indices, tokens = tuple(there for there, _ in found), tuple(token for _, token in found)
+        return Batch(indices, tokens, place(released)) if found else None
+    kept = [
+        (there, len(d), k) for one, d, k in verified(operation, old.live) if (there := place(one)) is not None
+    ]
+    if not kept:
+        return None
+    sequences, lengths, accepted = zip(*kept, strict=True)
+    return SpeculateBatch(sequences, operation.drafts, lengths, accepted)
 
 
 TRACES = Simplifier(

@@ -155,6 +155,14 @@ _ROUND_CASES = (
     decoded(SAMPLES, "5 samples of 1 token", replace(_ONE_TOKEN, samples=5), 2),
     in_blocks_of_four(decoded(SAMPLES, "2 samples of 3 tokens", _SHARING, 2)),
     served(REQUESTS, "a random request among greedy ones", _AMONG_GREEDY),
+    replace(
+        served(
+            REQUESTS,
+            "a prompt that begins as another request went on",
+            [Submit(TWO), Step(), Submit(DecodeRequest(_LONG_PROMPT, 2))],
+        ),
+        models=hashed_models,
+    ),
     served(REQUESTS, "a random request that makes room", _PREEMPTED, "sampling", num_blocks=3),
     served(REQUESTS, "three random requests at once", [Submit(_ONE_TOKEN)] * 3),
     served(
@@ -165,14 +173,6 @@ _ROUND_CASES = (
     ),
     served(REQUESTS, "a request is aborted, another takes its place", _AFTER_ABORT, "abort"),
     served(REQUESTS, "two random requests", [Submit(TWO), Step(), Submit(TWO)]),
-    replace(
-        served(
-            REQUESTS,
-            "a prompt that begins as another request went on",
-            [Submit(TWO), Step(), Submit(DecodeRequest(_LONG_PROMPT, 2))],
-        ),
-        models=hashed_models,
-    ),
     served(FORK, "a fork after one step", [Submit(replace(TWO, num_tokens=3)), Step(), Fork(0)]),
     served(FORK, "a fork that has to wait", _LATE_FORK, "sampling", max_sequences=2),
     served(FORK, "two forks of one state", _TWO_FORKS),
