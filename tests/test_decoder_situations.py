@@ -137,12 +137,19 @@ def case_of(check: str, title: str) -> Case:
     ("make", "check", "title"),
     [
         (RestartedNumbers, REQUESTS, "a random request that makes room"),
-        (LateSamplesAgain, SAMPLES, "2 samples, of which one has to wait"),
-        (LateFork, FORK, "a fork that has to wait"),
+        pytest.param(
+            LateSamplesAgain, SAMPLES, "2 samples, of which one has to wait", marks=pytest.mark.slow
+        ),
+        pytest.param(LateFork, FORK, "a fork that has to wait", marks=pytest.mark.slow),
         (EqualForks, FORK, "two forks of one state"),
         (ThirdRowAgain, REQUESTS, "three random requests at once"),
         (SeedPlusNumber, REQUESTS, "a request of 2 samples and one of 1"),
-        (FourthDraftAgain, GRAMMAR, "4 drafts a step, of which the first and the last are free"),
+        pytest.param(
+            FourthDraftAgain,
+            GRAMMAR,
+            "4 drafts a step, of which the first and the last are free",
+            marks=pytest.mark.slow,
+        ),
         (SamplesModFour, SAMPLES, "5 samples of 1 token"),
     ],
 )

@@ -231,7 +231,7 @@ class ChainVerifier:
                 mine = index == which
                 tokens[mine] = torch.searchsorted(sums[which], numbers[mine], right=True)
         else:
-            tokens = torch.searchsorted(sums[index], numbers[:, None], right=True)[:, 0]
+            tokens = torch.searchsorted(sums[index], numbers[:, None].contiguous(), right=True)[:, 0]
         # The sum may end a little below 1, and no token of probability zero may be drawn.
         return torch.minimum(tokens, last[index])
 
