@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from support.hunted_managers import DraftsOfTheLast, FreeWithDraftsLeaks, ReleasedDivergenceStillCopies
+from support.hunted_steps import DraftsOfTheLast, FreeWithDraftsLeaks, ReleasedDivergenceStillCopies
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.block_manager_run import run_trace
 from tokenlaw.properties.history import History

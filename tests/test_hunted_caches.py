@@ -6,8 +6,31 @@ from typing import Any
 
 import pytest
 
-from support.hunted_managers import HUNTED as MANAGERS
-from support.hunted_managers import KeepsKeysOfNothing
+from support.hunted_host import (
+    EvictTakesWaiting,
+    HostReleasedTwice,
+    RefusedSwapOutKeepsTheHost,
+    ResetSkipsWaiting,
+    SecondSwapOutForgetsTheFirst,
+)
+from support.hunted_keys import (
+    ForkRenewsTheEpoch,
+    KeepsKeysOfNothing,
+    KeyOfDigits,
+    KeyOfEighteenBits,
+    NamespaceOfEightCharacters,
+)
+from support.hunted_steps import (
+    CopiesKeyedBySource,
+    DraftsOfTheLast,
+    FreeWithDraftsLeaks,
+    HandlesOfARing,
+    LongDivergenceInPlace,
+    ReferencesInFourBits,
+    ReleasedDivergenceStillCopies,
+    ReleasedOnceMore,
+    StepFreesWhatWasHit,
+)
 from support.hunted_stores import HUNTED as STORES
 from tokenlaw.impl.paged import REFERENCE, PagedBlockManager
 from tokenlaw.properties.block_manager_run import run_trace
@@ -25,6 +48,29 @@ from tokenlaw.spec.suites import PROFILES
 from tokenlaw.spec.verdicts import Evidence
 
 ALL = REFERENCE.capabilities[BLOCK_MANAGER]
+MANAGERS = [
+    ("speculate in a batch", FreeWithDraftsLeaks, "kv/partition"),
+    ("speculate in a batch", DraftsOfTheLast, "kv/accept"),
+    ("batch of sharers", ReleasedDivergenceStillCopies, "kv/write-shared"),
+    ("churn", KeyOfDigits, "kv/hit"),
+    ("cross two prefixes", KeyOfEighteenBits, "kv/hit"),
+    ("two namespaces", NamespaceOfEightCharacters, "kv/hit"),
+    ("preempt several", SecondSwapOutForgetsTheFirst, "kv/content"),
+    ("host too small", RefusedSwapOutKeepsTheHost, "kv/partition"),
+    ("preempt several", HostReleasedTwice, "kv/content"),
+    ("reset", ResetSkipsWaiting, "kv/hit"),
+    ("evict", EvictTakesWaiting, "kv/partition"),
+    ("abort", ReleasedOnceMore, "kv/release"),
+    ("batch of sharers", CopiesKeyedBySource, "kv/content"),
+    ("fork and diverge", LongDivergenceInPlace, "kv/write-shared"),
+    ("fork many", ReferencesInFourBits, "kv/refcount"),
+    ("fork many", HandlesOfARing, "kv/bystanders"),
+    ("write late", StepFreesWhatWasHit, "kv/partition"),
+    ("replace a cached block", KeepsKeysOfNothing, "kv/hit"),
+    ("change weights", ForkRenewsTheEpoch, "kv/epoch"),
+]
+"""The phrase that was made for a fault, the fault, and a check that it breaks."""
+
 BY_NAME = {phrase.name: phrase for phrase in PHRASES}
 
 

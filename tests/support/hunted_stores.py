@@ -1,4 +1,4 @@
-"""Faults of KV stores that no trace showed when they were thought up; none distils a known report."""
+"""Faults of KV stores, unseen by traces when they were thought up."""
 
 from collections.abc import Sequence
 from typing import Any
