@@ -5,6 +5,8 @@ among random ones; temperatures, truncations on both sides; exact zeros and ties
 certain tokens; probabilities of 1e-8; ratios close to 1; residuals of several tokens; large logits.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from tokenlaw.spec.philox import derived_key
@@ -91,16 +93,7 @@ def make_scenario(
 
 def _shorter(kind: Kind, at: int) -> Kind:
     length = at % kind.draft_logits.shape[0] if kind.draft_logits.shape[0] else 0
-    return Kind(
-        f"{kind.name}, {length} of {kind.length} drafts",
-        kind.target_logits,
-        kind.draft_logits,
-        length,
-        kind.temperature,
-        kind.top_k,
-        kind.top_p,
-        kind.min_p,
-    )
+    return replace(kind, name=f"{kind.name}, {length} of {kind.length} drafts", length=length)
 
 
 def scenarios(

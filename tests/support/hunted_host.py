@@ -1,4 +1,4 @@
-"""Faults of the host tier and of what waits to be copied there, unseen by traces when they were thought up."""
+"""Faults of the host tier, and of copies that wait for it, unseen by traces when they were thought up."""
 
 from typing import Any
 
