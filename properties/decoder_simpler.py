@@ -15,7 +15,7 @@ from tokenlaw.spec.sampling import SamplingParameters
 from tokenlaw.spec.session_models import Hashed
 from tokenlaw.spec.sessions import Fork, Session, SessionOperation, Step, Submit
 
-_MANY_TOKENS = 6
+_MANY_TOKENS = 6  # a vocabulary of so many and more is folded into one of fewer
 _FEW = 12  # operations; beyond that, pairs are too many to try
 _CONFIGURATION = ("num_blocks", "block_size", "max_sequences")
 _DEFAULTS = SamplingParameters()

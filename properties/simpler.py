@@ -30,6 +30,8 @@ _COUNTS = ("accepted", "written", "count", "sequence", "layer")
 _COMPOUND = Speculate | SpeculateBatch | LateWrite | Batch | AppendLayer | Chunked
 """Operations for which a plainer kind may do."""
 
+_SHORT_NAMESPACES = ("a", "b")
+
 _CONFIGURATION = ("num_blocks", "block_size", "num_layers", "num_kv_heads", "head_size", "max_sequences")
 
 
@@ -62,10 +64,23 @@ def simpler_vocabularies(trace: Trace) -> Iterator[Trace]:
     for old in reversed(used):
         for new in (*range(min(old, 3)), *([old // 2] if old // 2 > 2 else ())):
             yield with_tokens(trace, partial(_renamed, old, new))
+    yield from _with_shorter_namespaces(trace)
     groups = dict.fromkeys(t for operation in trace.operations for t in _tuples(operation) if t)
     for group in groups:
         for shorter in _shorter(group):
             yield with_tokens(trace, partial(_exchanged, group, shorter))
+
+
+def _with_shorter_namespaces(trace: Trace) -> Iterator[Trace]:
+    """Rename a namespace wherever it occurs: what it takes may be that two differ, and not how they do."""
+    used = dict.fromkeys(getattr(operation, "namespace", "") for operation in trace.operations)
+    for old in filter(None, used):
+        for new in ("", *(one for one in _SHORT_NAMESPACES if len(one) < len(old) and one not in used)):
+            operations = (
+                msgspec.structs.replace(one, namespace=new) if getattr(one, "namespace", "") == old else one
+                for one in trace.operations
+            )
+            yield msgspec.structs.replace(trace, operations=tuple(operations))
 
 
 def simpler_arguments(trace: Trace) -> Iterator[Trace]:

@@ -12,12 +12,15 @@ from support.hunted_host import (
     RefusedSwapOutKeepsTheHost,
     ResetSkipsWaiting,
     SecondSwapOutForgetsTheFirst,
+    SharedHostBlocksUncounted,
 )
 from support.hunted_keys import (
     ForkRenewsTheEpoch,
     KeepsKeysOfNothing,
     KeyOfDigits,
     KeyOfEighteenBits,
+    KeyOfOneAncestor,
+    KeyOfSixteenAncestors,
     NamespaceOfEightCharacters,
 )
 from support.hunted_steps import (
@@ -55,7 +58,9 @@ MANAGERS = [
     ("churn", KeyOfDigits, "kv/hit"),
     ("cross two prefixes", KeyOfEighteenBits, "kv/hit"),
     ("two namespaces", NamespaceOfEightCharacters, "kv/hit"),
+    ("begin differently", KeyOfOneAncestor, "kv/hit"),
     ("preempt several", SecondSwapOutForgetsTheFirst, "kv/content"),
+    ("preempt several", SharedHostBlocksUncounted, "kv/content"),
     ("host too small", RefusedSwapOutKeepsTheHost, "kv/partition"),
     ("preempt several", HostReleasedTwice, "kv/content"),
     ("reset", ResetSkipsWaiting, "kv/hit"),
@@ -123,7 +128,7 @@ def refuted(suite: Any, contract: str, factory: Callable[[CacheConfig], Any], se
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("fault", [fault for _, fault, _ in MANAGERS])
+@pytest.mark.parametrize("fault", [*(fault for _, fault, _ in MANAGERS), KeyOfSixteenAncestors])
 def test_a_whole_run_shows_each_fault_of_a_manager(fault: Any, seed: int) -> None:
     assert refuted(BlockManagerSuite(), BLOCK_MANAGER, fault, seed)
 

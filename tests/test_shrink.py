@@ -67,6 +67,24 @@ def test_what_only_fills_the_pool_goes_with_the_blocks_that_it_fills(freed):
     assert small.config.num_blocks == 1
 
 
+def test_namespaces_become_as_short_as_they_may():
+    """What fails needs two of them, or two that begin alike."""
+    long = [New((0,), f"adapter-of-tenant-{number}") for number in (1, 2)]
+
+    def two(trace):
+        return len({one.namespace for one in trace.operations}) == 2
+
+    def alike(trace):
+        first, second = (
+            {one.namespace[:7] for one in trace.operations},
+            {one.namespace for one in trace.operations},
+        )
+        return len(first) == 1 and len(second) == 2 and max(map(len, second)) > 7
+
+    assert {one.namespace for one in shrink(Trace(tuple(long)), two).operations} == {"", "a"}
+    assert shrink(Trace(tuple(long)), alike).operations == tuple(long)
+
+
 def test_operations_follow_their_sequence():
     """Four unneeded sequences stand before the one that matters, so plain removal changes every index."""
     operations = (*(New((0, i)) for i in range(4)), New((1,)), Append(4, (2,)), Free(0), Append(3, (1,)))

@@ -4,7 +4,7 @@ from typing import Any
 
 from tokenlaw.impl.faults.kv_base import FaultyManager
 from tokenlaw.impl.paged.blocks import PhysicalBlocks
-from tokenlaw.spec.contracts import HOST
+from tokenlaw.spec.contracts import DEVICE, HOST, OutOfBlocks
 
 
 class _ForgetsWaiting(PhysicalBlocks):
@@ -85,3 +85,41 @@ class EvictTakesWaiting(FaultyManager):
     """An eviction looks at reference counts, not at the copies that will still read a block."""
 
     physical = _EvictsWaiting
+
+
+class _SharesHost(PhysicalBlocks):
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.known: dict[int, int] = {}
+
+    def move_out(self, blocks: Any) -> list[int]:
+        if len(blocks) > self.host.available():
+            raise OutOfBlocks("the host")
+        moved = []
+        for block in blocks:
+            there = self.known.get(block)
+            if there is None:
+                there = self.host.take()
+                self.copies.add((DEVICE, block), (HOST, there))
+                if self.device.references(block) > 1:
+                    self.known[block] = there
+            moved.append(there)
+        self.release_all(blocks)
+        return moved
+
+    def release(self, block: int) -> None:
+        super().release(block)
+        if not self.device.references(block):
+            self.known.pop(block, None)
+
+    def release_host(self, blocks: Any) -> None:
+        for block in blocks:
+            if self.host.references(block):
+                self.copies.cancel((HOST, block))
+                self.host.release(block)
+
+
+class SharedHostBlocksUncounted(FaultyManager):
+    """A block that went to the host with a sibling isn't copied again, and counted once for both."""
+
+    physical = _SharesHost

@@ -30,6 +30,48 @@ class KeyOfEighteenBits(FaultyManager):
     prefix_cache = _EighteenBits
 
 
+class _Flat(BlockKey):
+    """Equal to others by what it is given, whatever its ancestors are."""
+
+    def __init__(self, parent: BlockKey, content: Any, flat: Any) -> None:
+        self.parent, self.content, self.flat = parent, content, flat
+        self.chain_hash = hash(flat)
+
+    def __hash__(self) -> int:
+        return self.chain_hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Flat) and self.flat == other.flat
+
+
+class _FewAncestors(PrefixCache):
+    seen = 16
+
+    def _child(self, parent: BlockKey, tokens: Any, index: int) -> BlockKey:
+        own = tuple(tokens[index * self._block_size : (index + 1) * self._block_size])
+        ancestors, one = [], parent
+        while one.parent is not None:
+            ancestors.append(one.content)
+            one = one.parent
+        return _Flat(parent, own, (own, *ancestors[: self.seen], one.content, min(index, self.seen)))
+
+
+class KeyOfSixteenAncestors(FaultyManager):
+    """A key sees the sixteen blocks before its own."""
+
+    prefix_cache = _FewAncestors
+
+
+class _OneAncestor(_FewAncestors):
+    seen = 1
+
+
+class KeyOfOneAncestor(FaultyManager):
+    """A key sees the one block before its own."""
+
+    prefix_cache = _OneAncestor
+
+
 class _ShortRoot(PrefixCache):
     def root(self, namespace: str, epoch: int) -> BlockKey:
         return super().root(namespace[:8], epoch)
