@@ -175,7 +175,7 @@ PHRASES: tuple[Phrase, ...] = (
     Phrase("two namespaces", two_namespaces, needing("namespaces")),
     Phrase("fork and diverge", fork_and_diverge, needing("fork"), weight=4),
     Phrase("fork many", fork_many, needing("fork"), weight=1),
-    Phrase("begin differently", begin_differently, needing("prefix-cache"), weight=1),
+    Phrase("begin differently", begin_differently, needing("prefix-cache"), weight=3),
     Phrase("batch of sharers", batch_of_sharers, needing("fork", "commit")),
     Phrase("batch step", batch_step, needing("fork", "commit"), weight=4),
     Phrase("fork and rewind", fork_and_rewind, needing("fork", "rollback")),
