@@ -16,7 +16,7 @@ from tokenlaw.impl.faults.verifier_base import ACCEPTANCE, ChainVerifier
 from tokenlaw.spec.philox import uniforms
 from tokenlaw.spec.row_laws import RowParameters
 from tokenlaw.spec.verdicts import Verdict
-from tokenlaw.stats.alike_rows import dependence_of_calls, dependence_of_rows
+from tokenlaw.stats.alike_rows import SEEDED_CALLS, dependence_of_calls, dependence_of_rows
 from tokenlaw.stats.driver import Driver
 from tokenlaw.stats.scenario import Tables
 from tokenlaw.stats.verifier_checks import CALLS, ROWS
@@ -69,6 +69,27 @@ def test_independent_rows_and_calls_are_not_refuted() -> None:
     assert len(rows) == 10
     assert len(calls) == 2
     assert max(*rows.values(), *calls.values()) < NEEDED
+
+
+class Noting(ChainVerifier):
+    """Keeps the row seeds that it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seeds: list[int] = []
+
+    def verify(self, batch: Any, *, seed: int, uniforms: Any = None, noise: Any = None) -> Tensor:
+        if batch.params.seeds is not None and len(batch.draft_tokens) == SEEDED_CALLS[0]:
+            self.seeds += batch.params.seeds.tolist()
+        return super().verify(batch, seed=seed, uniforms=uniforms, noise=noise)
+
+
+def test_no_row_seed_comes_twice() -> None:
+    """An exact verifier gives rows of one seed one number: they would say nothing new."""
+    verifier = Noting()
+    dependence_of_rows(driver(verifier), 10**6)
+    assert len(verifier.seeds) == len(set(verifier.seeds)) == sum(SEEDED_CALLS)
+    assert max(verifier.seeds) - min(verifier.seeds) == len(verifier.seeds) - 1
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,16 @@ import re
 
 import pytest
 import torch
+from hypothesis import strategies as st
 
 from support.attention_kernels import ALL, IDS, SUITE, Kernel, implementation, refuted, run
 from tokenlaw.impl.faults import ATTENTION_FAULTS
 from tokenlaw.impl.faults.attention_formula import GroupModulo, SoftcapAfterMask, WindowOffByOne
 from tokenlaw.impl.faults.attention_memory import LogicalIsPhysical
 from tokenlaw.impl.faults.kv_innocents import RoundsWeights, SplitsByBatch
-from tokenlaw.properties import attention_suite
+from tokenlaw.properties import attention_search, attention_suite
 from tokenlaw.properties.attention_search import Search
-from tokenlaw.properties.attention_strategies import Dimensions
+from tokenlaw.properties.attention_strategies import Dimensions, basic_cases
 from tokenlaw.properties.attention_suite import AttentionSuite
 from tokenlaw.properties.trace import TraceError
 from tokenlaw.spec.contracts import ContractError, Implementation
@@ -132,6 +133,14 @@ def test_a_run_that_draws_less_than_it_may_says_so(monkeypatch):
     assert found.verdict is Verdict.HOLDS
     drawn = re.search(r"; the time was over after (\d+) of 40 drawn cases$", found.message)
     assert 0 < int(drawn[1]) < 40
+
+
+def test_fewer_cases_than_asked_for_are_no_matter_of_time(monkeypatch):
+    """There may be no more to draw."""
+    monkeypatch.setattr(
+        attention_search, "cases", lambda scope, can, sizes: st.just(next(basic_cases(scope, sizes, can)))
+    )
+    assert "the time" not in run(Kernel, checks=["attention/lse"], profile=FEW)["attention/lse"].message
 
 
 def test_a_run_that_tried_all_its_cases_says_nothing_of_the_time():

@@ -33,7 +33,8 @@ def run(factory: type[PagedBlockManager], *operations: Operation, **config: int)
 
 
 def broken(factory: type[PagedBlockManager], *operations: Operation, **config: int) -> set[str]:
-    assert run(PagedBlockManager, *operations, **config).violations == []
+    right = run(PagedBlockManager, *operations, **config)
+    assert (right.violations, right.crash) == ([], None)
     return {violation.check for violation in run(factory, *operations, **config).violations}
 
 
@@ -50,9 +51,23 @@ def test_each_keeps_its_own_drafts_or_leaves() -> None:
 
 
 def test_drafts_that_are_mixed_up_or_leak_are_seen() -> None:
-    assert "kv/accept" in broken(DraftsOfTheLast, *THREE, SpeculateBatch((0, 1), (5, 6), (1, 2), (1, 0)))
+    mixed_up = broken(DraftsOfTheLast, *THREE, SpeculateBatch((0, 1), (5, 6), (1, 2), (1, 0)))
+    assert "kv/accept" in mixed_up
+    assert "kv/waste" not in mixed_up  # the length is accept's affair
     leaving = SpeculateBatch((0,), (5, 6), (2,), (-1,))
     assert "kv/partition" in broken(FreeWithDraftsLeaks, *THREE, leaving, block_size=1)
+
+
+class LosesWhatItAccepts(PagedBlockManager):
+    def accept(self, sequence: int, count: int) -> None:
+        super().accept(sequence, count)
+        table = self._record(sequence).table
+        table[-1] = self._blocks.take(1)[0]
+
+
+def test_accepted_drafts_are_looked_for_where_they_were_written() -> None:
+    found = run(LosesWhatItAccepts, New((0,)), Speculate(0, (1, 2), 2)).violations
+    assert ("kv/accept", 1) in {(violation.check, violation.position) for violation in found}
 
 
 def test_a_copy_of_who_left_is_made_into_nobodys_block() -> None:

@@ -105,8 +105,16 @@ def test_no_operations_is_no_evidence():
 def test_only_selected_checks_are_told_about():
     checks = [check("a"), check("b")]
     told = []
+    doing = []
     with listening(lambda _: None, told.append):
-        [evidence] = explored(checks, fake({"kv/a": (New,), "kv/b": (Fork,)}), selected=frozenset({"kv/b"}))
+        [evidence] = explored(
+            checks,
+            fake({"kv/a": (New,), "kv/b": (Fork,)}),
+            selected=frozenset({"kv/b"}),
+            progress=lambda what, *_: doing.append(what),
+        )
+    assert "shrinking kv/b" in doing
+    assert "shrinking kv/a" not in doing
     assert evidence.check.id == "kv/b"
     assert kinds(evidence) == ["fork"]
     assert {one.check.id for one in told} == {"kv/b"}

@@ -159,6 +159,22 @@ def test_a_sequence_that_was_rolled_back_to_nothing_is_one_still() -> None:
     assert run(KeepsKeysOfNothing, *again).violations[0].check == "kv/hit"
 
 
+class CopiesAtRollback(PagedBlockManager):
+    """Correct: a tail that may not be written is copied when it becomes one."""
+
+    def rollback(self, sequence: int, count: int) -> None:
+        super().rollback(sequence, count)
+        table, length = self._record(sequence).table, self.num_tokens(sequence)
+        if length % self._block_size and self._blocks.is_shared(table[-1]):
+            table[-1] = self._blocks.copy_on_write(table[-1])
+
+
+def test_a_block_that_a_rollback_frees_and_copies_into_holds_what_was_copied() -> None:
+    operations = (New((0, 0)), Fork(0), Append(1, (0,)), Rollback(1, 2), Append(1, (1,)))
+    outcome = run(CopiesAtRollback, *operations, num_blocks=2, block_size=2)
+    assert (outcome.violations, outcome.crash, outcome.exercised["copy"]) == ([], None, 1)
+
+
 def test_what_waits_to_be_copied_to_the_host_is_final_whatever_its_other_holder_forgets() -> None:
     operations = (New((0, 0, 0)), Fork(0), SwapOut(0), Rollback(0, 1), SwapIn(0), Append(0, (0,)))
     assert run(PagedBlockManager, *operations, num_blocks=2).violations == []

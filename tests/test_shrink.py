@@ -10,6 +10,7 @@ from tokenlaw.properties.shrink import shrink
 from tokenlaw.properties.trace import (
     Abort,
     Append,
+    Batch,
     Chunked,
     Evict,
     Fork,
@@ -18,6 +19,7 @@ from tokenlaw.properties.trace import (
     Reset,
     Rollback,
     Speculate,
+    SpeculateBatch,
     Trace,
     Weights,
 )
@@ -65,6 +67,25 @@ def test_what_only_fills_the_pool_goes_with_the_blocks_that_it_fills(freed):
     small = shrink(Trace(fillers * 5, CacheConfig(num_blocks=5)), fails)
     assert kinds(small) == [type(one) for one in fillers]
     assert small.config.num_blocks == 1
+
+
+def test_a_batch_stays_with_its_sequences():
+    """It fails while the sequence of token 9 goes on in a batch beside that of token 8, wherever they are."""
+
+    def fails(trace):
+        history = History()
+        for operation in trace.operations[:-1]:
+            history.apply(operation)
+        first = [sequence.tokens[0] for sequence in history.live]
+        last = trace.operations[-1] if trace.operations else None
+        if not isinstance(last, Batch | SpeculateBatch) or 8 not in first:
+            return False
+        return 9 in {first[place % len(first)] for place in last.sequences}
+
+    news = tuple(New((token,)) for token in (1, 2, 3, 8, 9))
+    for last in (Batch((4,), (0,)), SpeculateBatch((4,), (0,), (1,), (0,))):
+        small = shrink(Trace((*news, last)), fails)
+        assert [one.tokens for one in small.operations[:-1]] == [(8,), (9,)]
 
 
 def test_namespaces_become_as_short_as_they_may():

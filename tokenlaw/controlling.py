@@ -140,7 +140,7 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
     started, tried, told, decided = time.monotonic(), 0, "", False
     first = _at_first(wrapper.requests, able, part)
     for number, (check, much) in enumerate([*first, *((check, part) for check in able)], -len(first)):
-        row = _first_refutation(check, partial(_run, audited, broken, frozenset({check}), much, progress))
+        row = _first_refutation(partial(_run, audited, broken, frozenset({check}), much, progress))
         tried += row.operations
         if row.verdict is Verdict.REFUTED:
             return Control(contract, Kind.BROKEN, row.verdict, (check,), fault=fault, tried=tried)
@@ -158,11 +158,11 @@ def _broken(audited: Audited, wrapper: BrokenWrapper, progress: Progress) -> Con
     return Control(contract, Kind.BROKEN, Verdict.HOLDS, message=message, fault=fault, tried=tried)
 
 
-def _first_refutation(check: str, run: Callable[[], list[Evidence]]) -> Evidence:
+def _first_refutation(run: Callable[[], list[Evidence]]) -> Evidence:
     """The evidence of a run of one check, which ends where it is refuted: nothing is shrunk."""
 
     def keep(found: Evidence) -> None:
-        if found.check.id == check and found.verdict is Verdict.REFUTED:
+        if found.verdict is Verdict.REFUTED:
             raise _RefutedError(found)
 
     try:
