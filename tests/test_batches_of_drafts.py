@@ -51,11 +51,21 @@ def test_each_keeps_its_own_drafts_or_leaves() -> None:
 
 
 def test_drafts_that_are_mixed_up_or_leak_are_seen() -> None:
-    mixed_up = broken(DraftsOfTheLast, *THREE, SpeculateBatch((0, 1), (5, 6), (1, 2), (1, 0)))
-    assert "kv/accept" in mixed_up
-    assert "kv/waste" not in mixed_up  # the length is accept's affair
+    assert "kv/accept" in broken(DraftsOfTheLast, *THREE, SpeculateBatch((0, 1), (5, 6), (1, 2), (1, 0)))
     leaving = SpeculateBatch((0,), (5, 6), (2,), (-1,))
     assert "kv/partition" in broken(FreeWithDraftsLeaks, *THREE, leaving, block_size=1)
+
+
+class AcceptsOneMore(PagedBlockManager):
+    def accept(self, sequence: int, count: int) -> None:
+        super().accept(sequence, count + 1)
+
+
+def test_a_wrong_length_behind_a_verification_is_the_affair_of_one_check() -> None:
+    for verified in (Speculate(0, (1, 2), 1), SpeculateBatch((0,), (1, 2), (2,), (1,))):
+        found = broken(AcceptsOneMore, New((0,)), verified)
+        assert "kv/accept" in found
+        assert "kv/waste" not in found
 
 
 class LosesWhatItAccepts(PagedBlockManager):
