@@ -45,12 +45,13 @@ ROWS = (
 )
 RULES = ("test_rules.py", "test_rules_silence.py", "test_block_manager_run.py", "test_hunted_*.py", MANAGERS)
 DECODERS = (
+    "test_decoder_features.py",
     "test_decoder_serving.py",
     "test_decoder_sessions.py",
     "test_mutants_decoders.py",
     "test_mutants_serving.py",
 )
-DECODER_CHECKERS = ("test_mutants_decoder_*.py",)
+DECODER_CHECKERS = ("test_mutants_decoder_*.py", "test_decoder_features.py")
 STORES = ("test_mutants_store*.py", "test_kv_store.py", "test_slot_pools.py", "test_store_frames.py")
 ATTENTION = (
     "test_mutants_attention_checkers.py",
